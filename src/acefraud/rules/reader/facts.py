@@ -117,6 +117,7 @@ _LEAST = 3
 """Values of a category that has bands."""
 _TINY = 1e-6
 _WIDE = 10
+"""How far the ends of a band lie apart that do not count."""
 _HUGE = 1e15
 
 
@@ -129,7 +130,7 @@ class Band:
     high: float
     unit: str = ""
     is_open: bool = False
-    """Whether the ends themselves are outside."""
+    """Whether the ends themselves are outside, or do not count as it is wide: "over 60k" means "60000 to 69000" too."""
 
     def in_days(self) -> Band:
         """The band in days, if it is one of time."""
@@ -137,11 +138,8 @@ class Band:
         return replace(self, low=self.low * days, high=self.high * days, unit="")
 
     def points(self, limits: list[float]) -> list[float]:
-        """Numbers of the band by which a condition with these limits can be told to hold in all of it.
-
-        The ends of a wide band do not count: "over 60k" means that from 60000 to 69000 too.
-        """
-        tiny = 2 * _TINY if self.is_open or self.high - self.low >= _WIDE else 0.0
+        """Numbers of the band by which a condition with these limits can be told to hold in all of it."""
+        tiny = 2 * _TINY if self.is_open else 0.0
         low, high = self.low + tiny, self.high - tiny
         near = [limit + step for limit in limits for step in (-_TINY, 0.0, _TINY)]
         return [low, min(high, _HUGE), *(point for point in near if low <= point <= high)]
@@ -174,7 +172,7 @@ def _band(value: str, unit: str) -> Band | None:
             if kind in ("above", "at least"):
                 return Band(value, low, math.inf, named, is_open=kind == "above")
             high = float(match["high"]) if "high" in pattern.groupindex else low
-            return Band(value, low, high, named, is_open=kind == "below")
+            return Band(value, low, high, named, is_open=kind == "below" or high - low >= _WIDE)
     return None
 
 

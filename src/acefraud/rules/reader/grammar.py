@@ -324,6 +324,6 @@ def _has_two_values(condition: Condition) -> bool:
     allowed: dict[str, set[str | float]] = {}
     for part in condition.parts:
         if isinstance(part, Test) and part.op in (Op.IS, Op.IN) and isinstance(part.value, str | tuple | float):
-            values = set(part.value) if isinstance(part.value, tuple) else {part.value}
+            values: set[str | float] = set(part.value) if isinstance(part.value, tuple) else {part.value}
             allowed[part.fact] = allowed.get(part.fact, values) & values
     return any(not values for values in allowed.values())

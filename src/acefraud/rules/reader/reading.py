@@ -294,10 +294,10 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         found, _, unclear = _readings(text, first, as_object=predicate)
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
-    if right.is_one_of(0, _LINKING) and len(right.tokens) > 1 and not _has_words(right):
-        return []  # "if the customer is there", where no fact tells that
     if not befores or not _has_words(right):
-        return [condition for condition in befores if condition is not None]
+        # "if the customer is there", which no fact says
+        is_lost = right.is_one_of(0, _LINKING) and len(right.tokens) > 1
+        return [] if is_lost else [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
     # "decline, unless A, B": where does it end? "decline except VIP and verified": both, or whoever is either?

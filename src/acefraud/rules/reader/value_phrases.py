@@ -382,7 +382,7 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
         yield from ((fact.name, False, after) for fact, after in sentence.facts(at + 1, "flag"))
     start = max(sentence.after(at, *phrases("without")), default=at)
     for begin in {at, start, sentence.skipped(start, words("flag_links"))}:
-        is_said = begin == at or start == at
+        is_said = at in (begin, start)
         longest = max((end for _, end in sentence.matches(begin, sentence.vocabulary.values, exact=True)), default=0)
         for meanings, end in _flag_phrases(sentence, begin):
             if end < longest:
@@ -427,7 +427,8 @@ def _flag_phrases(sentence: Sentence, at: int) -> Iterator[tuple[list[FlagPhrase
         spliced = Sentence([*tokens[at:gap], *tokens[end : end + _LONGEST]], sentence.vocabulary)
         for meanings, after in spliced.matches(0, flags):
             if after > gap - at:
-                flipped = [FlagPhrase(flag.fact, flag.holds != negated) for flag in meanings]
+                said = [flag for flag in meanings if flag.holds or not negated]  # "nobody is not present": who knows
+                flipped = [FlagPhrase(flag.fact, flag.holds != negated) for flag in said]
                 yield flipped, end + after - (gap - at)
 
 

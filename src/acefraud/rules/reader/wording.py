@@ -46,7 +46,7 @@ _SHORTEST_MISSPELT = 8
 _SHORTEST_NAME = 5
 """Letters of a value that is recognised with one other letter."""
 _NAMES = range(5, 200)
-"""How many values a category of names has. Those of fewer are ordinary words, and of more, as of places, too many are alike."""
+"""How many values a category of names has. Fewer are ordinary words; of more, as of places, too many are alike."""
 MOST = 5
 _LEAST_LIKENESS = 72.0
 _SHORTEST = 3
@@ -226,7 +226,7 @@ def with_known_words(text: str, vocabulary: Vocabulary) -> str:
 
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
-    """The tokens, with an unknown word replaced by the only word of a fact's name, or value, that it can be misspelt for."""
+    """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
     known = vocabulary.word_list | grammar_words()
     return [
         replace(token, text=meant)
@@ -257,8 +257,7 @@ def _nearest_value(word: str, vocabulary: Vocabulary) -> str:
         said[0]
         for said, meanings in vocabulary.values.items()
         if len(said) == 1
-        and len(said[0]) >= _SHORTEST_NAME
-        and len(word) >= _SHORTEST_NAME
+        and min(len(word), len(said[0])) >= _SHORTEST_NAME
         and said[0][0] == word[0]
         and OSA.distance(word, said[0], score_cutoff=longest) <= longest
         and any(len(vocabulary.facts[meaning.fact].values) in _NAMES for meaning in meanings)
