@@ -167,3 +167,75 @@ def test_what_cannot_be_said_or_is_ambiguous_is_refused(text: str) -> None:
     reading = read_rule(text, WORLD)
     assert reading.condition is None
     assert reading.problem
+
+
+NEW_CARD = "card_count_30d is 0 and card_hours_since_last is missing"
+WITHOUT_A_PERIOD = {
+    "card with any fraud history: decline": "card_known_frauds_30d > 0",
+    "user with a chargeback already on file": "user_known_frauds_30d >= 1",
+    "store with 3+ known chargebacks": "store_known_frauds_30d >= 3",
+    "stores with more than 2 frauds known": "store_known_frauds_30d > 2",
+    "card or user has prior fraud": "card_known_frauds_30d > 0 or user_known_frauds_30d > 0",
+    "known fraud on the card": "card_known_frauds_30d > 0",
+    "the user has a clean history": "user_known_frauds_30d is 0",
+    "user without any dispute": "user_known_frauds_30d is 0",
+    "card shared by more than two users": "card_distinct_user_30d > 2",
+    "5+ users on the same card": "card_distinct_user_30d >= 5",
+    "card run by different users": "card_distinct_user_30d >= 2",
+    "a card with just one user": "card_distinct_user_30d <= 1",
+    "more than 5 transactions of the card": "card_count_30d > 5",
+    "amount over the card's maximum": "amount > card_max_30d",
+}
+OF_THE_PAST = {
+    "a new card": NEW_CARD,
+    "first-time cards spending more than a thousand": f"{NEW_CARD} and amount > 1000",
+    "card we have not seen before": NEW_CARD,
+    "card never seen before taking 500 or more": f"{NEW_CARD} and amount >= 500",
+    "a returning customer": "user_hours_since_last is known",
+    "users we've known w/o any chargeback in 30 days": "user_hours_since_last is known and user_known_frauds_30d is 0",
+    "the card already did over 4000 in the last 24h": "card_sum_24h > 4000",
+    "user spent more than 5k today": "user_sum_24h > 5000",
+    "card's daily total above 5000": "card_sum_24h > 5000",
+    "store hit by 10 or more different cards inside a day": "store_distinct_card_24h >= 10",
+    "stores that suddenly take more than 20 payments in an hour": "store_count_1h > 20",
+    "5 withdrawals within an hour from one card": "card_count_1h >= 5",
+    "more than 3 swipes per card per day": "card_count_24h > 3",
+    "a dormant card, nothing for 60 days, now above 3500": "card_hours_since_last >= 1440 and amount > 3500",
+    "card not seen for over 2 weeks and suddenly 900+": "card_hours_since_last > 336 and amount >= 900",
+    "amount 5x higher than what the user normally spends": "user_amount_to_usual >= 5",
+}
+
+
+@pytest.mark.parametrize("text", [*WITHOUT_A_PERIOD, *OF_THE_PAST])
+def test_what_analysts_say_of_the_past(text: str) -> None:
+    reading = read_rule(text, WORLD)
+    assert reading.condition == Condition.parse({**WITHOUT_A_PERIOD, **OF_THE_PAST}[text]), reading
+    assert bool(reading.assumed) == (text in WITHOUT_A_PERIOD)
+
+
+def test_the_period_that_was_assumed_is_told() -> None:
+    reading = read_rule("card with known fraud and user with 3 payments in 24h", WORLD)
+    assert reading.condition is None, "the period may be meant for both"
+    assert read_rule("block cards with known fraud", WORLD).assumed == (
+        "no period was said for 'known frauds of the card': the longest that is kept, 30 days, was taken",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "card used 5 times in 10 minutes",
+        "card with 2 known frauds in 10 minutes",
+        "card with 5 payments over 500",
+        "card used 5 times in 24 hours in 3 different stores",
+        "the user bought 3 times in an hour, new card",
+        "new card and new store for the user",
+        "a new account",
+        "device with known fraud",
+        "a driver with 2 known frauds and a new card",
+        "a new card, and the driver has a known fraud",
+        "card spent more than 500",
+    ],
+)
+def test_what_may_mean_another_past_is_refused(text: str) -> None:
+    assert read_rule(text, WORLD).condition is None

@@ -12,18 +12,7 @@ from collections.abc import Iterator, Sequence
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, KILOMETRES, Fact, Measure
-from acefraud.rules.reader.quantities import (
-    COUNT,
-    Bound,
-    Bounds,
-    bounded,
-    bounds,
-    comparators,
-    counts,
-    figures,
-    limit,
-    or_more,
-)
+from acefraud.rules.reader.quantities import COUNT, Bound, Bounds, bounded, bounds, comparators, counts, figures, limit
 from acefraud.rules.reader.sentence import Entities, Sentence, Tests, remembered
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
 
@@ -53,10 +42,6 @@ _NEVER_SEEN = (
 )
 """What is said before and after an entity that was never seen, and of one that was."""
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
-_LARGE = 500.0
-"""What a card "did" is a sum from here on; a smaller number may count transactions."""
-_LEAST_SPENT = 50.0
-"""A smaller number after an entity may be anything."""
 _MOST_COUNTED = 1000
 _SUM = Fact("", "number", Measure.MONEY)
 _SHARE = Fact("", "number", Measure.SHARE)
@@ -86,12 +71,12 @@ def _figures_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float
             yield from ((entity, figure, hours, end) for figure, end in sentence.matches(then, _FIGURE_WORDS))
         for figure, then in sentence.matches(after, _FIGURE_WORDS):
             yield from ((entity, figure, hours, end) for hours, end in _window(sentence, then))
-            if _may_stand_alone(sentence, after, then):
+            if _may_stand_alone(sentence, f"{entity}_{figure}", after, then):
                 yield entity, figure, None, then
     for figure, after in sentence.matches(at, _FIGURE_WORDS):
         for entity, then in _owner_after(sentence, after):  # "maximum of the card in 30 days"
             yield from ((entity, figure, hours, end) for hours, end in _window(sentence, then))
-            if sentence.is_one_of(after, BELONGS) and _may_stand_alone(sentence, at, after):
+            if sentence.is_one_of(after, BELONGS) and _may_stand_alone(sentence, f"{entity}_{figure}", at, after):
                 yield entity, figure, None, then
         for hours, then in _window(sentence, after):  # "maximum in 30 days of the card"
             yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then) if end > then + 1)
@@ -120,11 +105,11 @@ def _window(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
             yield figure.value * HOURS[figure.unit], after + sentence.is_word(after, "window", "period")
 
 
-def _may_stand_alone(sentence: Sentence, start: int, end: int) -> bool:
+def _may_stand_alone(sentence: Sentence, figure: str, start: int, end: int) -> bool:
     """Whether a figure may be said without a window. A column of that name comes first."""
-    start = sentence.skipped(start)
-    said = sentence.said(start, end)
-    return " ".join(said) in _OF_NO_WINDOW and said not in sentence.vocabulary.nouns
+    said = sentence.said(sentence.skipped(start), end)
+    is_only = len(sentence.vocabulary.windows.get(figure, {})) == 1
+    return is_only or (" ".join(said) in _OF_NO_WINDOW and said not in sentence.vocabulary.nouns)
 
 
 def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
@@ -232,7 +217,7 @@ def _numbers_of(sentence: Sentence, at: int) -> Bounds:
     yield from counts(sentence, at)
     for figure, after in figures(sentence, at):
         is_plain = not (figure.unit or figure.is_money or figure.is_percent or figure.at_least)
-        if is_plain and 1 < figure.value < _MOST_COUNTED and or_more(sentence, after) is None:
+        if is_plain and 1 < figure.value < _MOST_COUNTED:
             yield limit(Op.AT_LEAST, figure.value), after
     yield from ((limit(Op.AT_LEAST, 2.0), after) for after in sentence.after(at, *_SEVERAL))
     yield from ((limit(Op.AT_MOST, 1.0), after) for after in sentence.after(at, *_ONLY_ONE))
@@ -265,22 +250,11 @@ def _used(sentence: Sentence, at: int) -> Iterator[Predicate]:
 
 def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
     """ "(the card has) spent over 5,000 in total in a day" """
-    is_done = sentence.is_word(at, "do", "done", "doing")
-    if not is_done and not sentence.is_one_of(at, _SPENT):
+    if not sentence.is_one_of(at, _SPENT):
         return
-    start = next(sentence.after(at + 1, "a total of"), at + 1)
-    for bound, then in bounds(sentence, start, _SUM):
-        if is_done and _largest(bound("sum")) < _LARGE:
-            continue
+    for bound, then in bounds(sentence, next(sentence.after(at + 1, "a total of"), at + 1), _SUM):
         for end in {then, *sentence.after(then, "in total", "altogether", "total")}:
             yield "sum", bound, end
-
-
-def _largest(condition: Condition) -> float:
-    """The largest number with which a condition compares."""
-    return max(
-        float(leaf.value) for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float)
-    )
 
 
 def _met(sentence: Sentence, at: int) -> Iterator[Predicate]:
@@ -304,20 +278,10 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
         counted += [(f"distinct_{other}", then, differ) for other, then in _others(sentence, after)]
         for figure, then, may_be_of_subject in counted:
             yield from _of_entity(sentence, figure, bound, then)
-            subject = sentence.only_before(at) if may_be_of_subject and not _is_stranger(sentence, at) else None
-            if subject is not None:
+            stranger = any(sentence.is_one_of(index, PEOPLE) and not sentence.entity(index) for index in range(at))
+            if may_be_of_subject and not stranger and (subject := sentence.only_before(at)) is not None:
                 # "(a card with ...,) 3+ different stores in 24 hours"
                 yield from _each(sentence, ([subject], "all"), figure, bound, then)
-
-
-def _is_stranger(sentence: Sentence, at: int) -> bool:
-    """Whether what was last spoken of is a person without a past here: "a card, and the customer has two frauds"."""
-    for index in reversed(range(at)):
-        if sentence.entity(index):
-            return False
-        if sentence.is_one_of(index, PEOPLE):
-            return True
-    return False
 
 
 def _share_first(sentence: Sentence, at: int) -> Tests:
@@ -625,19 +589,7 @@ def _seen_tests(sentence: Sentence, at: int) -> Tests:
         if others or _is_new_to_next(sentence, end):
             continue
         unseen = [Test(kept[max(kept)].name, Op.IS, 0.0), Test(since, Op.MISSING)]
-        condition = Condition.of(*unseen) if is_new else Condition.of(Test(since, Op.KNOWN))
-        yield condition, end
-        yield from ((Condition.all_of([condition, amount]), final) for amount, final in _spends(sentence, end))
-
-
-def _spends(sentence: Sentence, at: int) -> Tests:
-    """ "(a new card) over 5,000", "(a card never seen before) spending more than 5,000": the amount of this transaction"""
-    amount = sentence.vocabulary.facts.get("amount")
-    start = sentence.skipped(at, words("spends"))
-    for condition, end in bounded(sentence, start, amount) if amount is not None else ():
-        is_money = any(token.is_money for token in sentence.tokens[start:end]) or _largest(condition) >= _LEAST_SPENT
-        if is_money and not sentence.is_one_of(end, TRANSACTIONS | {"time", "x", "old", "ago"}):
-            yield condition, end
+        yield Condition.of(*unseen) if is_new else Condition.of(Test(since, Op.KNOWN)), end
 
 
 def _has_own_age(sentence: Sentence, start: int, end: int) -> bool:

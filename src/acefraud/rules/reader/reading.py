@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -226,13 +227,13 @@ def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
     unseen = {leaf.fact for leaf in condition.leaves if isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN)}
     assumed = []
     for figure, kept in sentence.vocabulary.windows.items():
-        entity = figure.removesuffix("_count")
-        for hours, fact in kept.items() if f"{entity}_hours_since_last" not in unseen else ():
-            if fact.name in condition.facts - unseen - named and hours not in said:
-                noun = words_for(fact.name)
-                called = fact.name if noun is None else noun.noun.partition(" in the last ")[0]
-                period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
-                assumed.append(f"no period was said for '{called}': the longest that is kept, {period}, was taken")
+        hours, fact = max(kept.items(), key=lambda window: window[0])
+        is_unseen = f"{figure.removesuffix('_count')}_hours_since_last" in unseen
+        if fact.name in condition.facts - unseen - named and hours not in said and not is_unseen:
+            known = words_for(fact.name)
+            noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
+            period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
+            assumed.append(f"no period was said for '{noun}': the longest that is kept, {period}, was taken")
     return tuple(assumed)
 
 
