@@ -9,7 +9,7 @@ from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import KILOMETRES, Fact, Measure
 from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual
-from acefraud.rules.reader.quantities import MINUTES, bounded, comparators, counts, figures, multiples, or_more
+from acefraud.rules.reader.quantities import MINUTES, bounded, comparators, counts, figures, multiples, numbers, or_more
 from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
 
@@ -20,6 +20,8 @@ _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
+_LEAST_SCALE = 1e3
+"""A number in thousands is money."""
 _MOST_AGE = 120
 """Nobody is older."""
 _ENDS_OF_TESTS = (",", ";", "and", ")")
@@ -195,12 +197,9 @@ def _multiples_of_usual(sentence: Sentence, amount: Fact, at: int) -> Tests:
 
 def _is_money(sentence: Sentence, start: int, end: int) -> bool:
     """Whether a figure itself says that it is an amount: it is money, or it is in thousands."""
-    return any(
-        token.is_money
-        or token.text in words("plain_currencies")
-        or token.text in ("thousand", "million", "grand")
-        or (token.kind is Kind.NUMBER and token.shown.lower().endswith("k"))
-        for token in sentence.tokens[start:end]
+    figures = (figure for at in range(start, end) for figure, _ in numbers(sentence, at))
+    return any(figure.is_money or figure.scale >= _LEAST_SCALE for figure in figures) or sentence.has_word(
+        start, end, *words("plain_currencies")
     )
 
 

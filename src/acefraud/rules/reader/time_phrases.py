@@ -351,7 +351,9 @@ def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
             for condition, end in _durations(sentence, fact, start):
                 final = _after_age(sentence, end)
                 compares = {"older", "younger", "newer"}.intersection(sentence.said(start, end))
-                if final > end or compares or existed:
+                following = sentence.token(end)  # "account > 10 days, ..."
+                stands_alone = start == after and (following is None or following.kind is Kind.SIGN)
+                if final > end or compares or existed or stands_alone:
                     yield condition, final
             for figure, end in figures(sentence, start):
                 more = or_more(sentence, end + 1) if sentence.is_word(end, "old") else None

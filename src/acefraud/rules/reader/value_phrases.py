@@ -42,6 +42,9 @@ def category_tests(sentence: Sentence, at: int) -> Tests:
         for place in sentence.after_be(after):
             yield from _has_value(sentence, fact, place)
             yield from _equals_other(sentence, fact, place)
+    for fact, after in sentence.facts(at + 1, "category") if sentence.is_word(at, "outside") else ():
+        for values, end in sentence.values(fact, after):  # "outside country 96"
+            yield among(fact.name, values, negated=True), end
 
 
 def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:

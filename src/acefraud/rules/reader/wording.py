@@ -125,6 +125,7 @@ class _Opinions(BaseModel, extra="forbid"):
     very: str
     it: str
     odd: str
+    kind: str
     after: str
     nothing: tuple[str, ...]
     review: tuple[str, ...]
@@ -150,7 +151,7 @@ _REMARK = re.compile(
 _SAID_AGAIN = re.compile(
     rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') - {'suspicious', 'turn', 'down'}))})\b.*?)"
     r"[.,;:–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so)\s+)*suspicious(?=\s*[.!]*\s*$)"
-    r"|(?P<again>\b(suspicious|fine|review))(?:\s*[,.;:]\s*(?:and |so )?\2)+(?=\s*[.!]*\s*$)",
+    r"|(?P<again>\b(suspicious|fine|review))(?:\s*[,.;:]\s*(?:and |so )?\3)+(?=\s*[.!]*\s*$| unless| except| if| when)",
     re.IGNORECASE,
 )
 """An opinion at the end that only repeats what the rule asked for before."""
@@ -163,7 +164,9 @@ def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
-            said = entry.replace("{odd}", _OPINIONS.odd).replace("{very}", _OPINIONS.very).replace("{it}", _OPINIONS.it)
+            said = entry
+            for name in ("odd", "very", "it", "kind"):
+                said = said.replace(f"{{{name}}}", getattr(_OPINIONS, name))
             whole = re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}", re.IGNORECASE)
             made.append((whole, "" if verdict == "nothing" else verdict))
     return tuple(made)
@@ -187,7 +190,8 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
 
     for pattern, verdict in _opinions():
         text = pattern.sub(partial(plain, verdict=verdict), text)
-    return _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+    text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+    return re.sub(r",(?:\s*,)+", ",", text)
 
 
 # --- misspelt words: "diffrent", "suspicous" ---
