@@ -430,7 +430,8 @@ def _facts(fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]) -> 
             value = read_cell(cell, declared_kind(mapping, column) or kind_of_cell(cell, fact))
         except ValueError as unfit:
             raise InputError(str(unfit), field=column) from None
-        _raise_first([(column, too_long(value))])
+        if problem := too_long(value):
+            raise InputError(problem, field=column)
         if value is not None:
             facts[fact] = value
     return facts
