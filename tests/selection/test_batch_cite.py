@@ -99,7 +99,9 @@ def test_a_bullet_with_a_bad_record_is_not_cited_unless_it_is_pinned() -> None:
     bad = Bullet(id="bad", content="x", condition=Condition.parse("amount > 0"), harmful_count=90)
     pinned = bad.model_copy(update={"id": "pinned", "status": Status.PINNED})
     selector = HybridSelector(embedding_model="hashing", explore=False)
-    assert cited_in(selector, [bad, pinned], np.ones((2, 2), dtype=np.bool_), 0.5, 5).tolist() == [[False, True]] * 2
+    fired = np.ones((2, 2), dtype=np.bool_)
+    cited = cited_in(selector, [bad, pinned], fired, 0.5, 5, ids=["t1", "t2"], revision=0)
+    assert cited.tolist() == [[False, True]] * 2
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2)])
@@ -107,7 +109,8 @@ def test_a_bullet_with_a_bad_record_is_not_cited_unless_it_is_pinned() -> None:
 def test_no_rows_and_no_bullets(shape: tuple[int, int], explore: bool) -> None:
     selector = HybridSelector(embedding_model="hashing", explore=explore)
     bullets = [random_bullet(random.Random(index), index) for index in range(shape[1])]
-    assert cited_in(selector, bullets, np.zeros(shape, dtype=np.bool_), 0.1, 5).shape == shape
+    ids = [f"t{index}" for index in range(shape[0])]
+    assert cited_in(selector, bullets, np.zeros(shape, dtype=np.bool_), 0.1, 5, ids=ids, revision=0).shape == shape
 
 
 def test_with_draws_rows_with_the_same_facts_may_differ_and_ids_and_revision_make_them_the_same_again() -> None:
@@ -121,4 +124,5 @@ def test_with_draws_rows_with_the_same_facts_may_differ_and_ids_and_revision_mak
     assert len(np.unique(first, axis=0)) > 1
     assert (cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=3) == first).all()
     assert (cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=4) != first).any()
-    assert len(np.unique(cited_in(selector.without_draws(), bullets, fired, 0.5, 5), axis=0)) == 1
+    without = cited_in(selector.without_draws(), bullets, fired, 0.5, 5, ids=ids, revision=3)
+    assert len(np.unique(without, axis=0)) == 1

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from acefraud.core.bullet import DEFAULT_NODE
@@ -18,10 +18,9 @@ from acefraud.core.context_facts import UNFAMILIAR
 from acefraud.core.transaction import Fact, FactValue, Transaction, Verdict
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_text
-from acefraud.errors import StoreError
 from acefraud.settings import EMBEDDED
 from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
-from acefraud.support.validation import construct_unchecked
+from acefraud.support.validation import construct_unchecked, read_stored
 
 
 class ReasonKind(StrEnum):
@@ -342,7 +341,8 @@ class DecisionRecord(NamedTuple):
     def whole(cls, decision: Decision) -> DecisionRecord:
         """The record of a decision that cannot be computed again. Raises StoreError if it would not read back."""
         body = decision.model_dump_json()
-        _parsed(body, f"decision {decision.id} on {decision.transaction.id} cannot be kept, nothing was written")
+        failure = f"decision {decision.id} on {decision.transaction.id} cannot be kept, nothing was written"
+        read_stored(Decision.model_validate_json, body, failure)
         return cls(
             decision.id, decision.transaction.id, str(decision.verdict), decision.probability, decision.revision, body
         )
@@ -350,8 +350,7 @@ class DecisionRecord(NamedTuple):
     @property
     def node(self) -> str:
         """The node that decided."""
-        node: str = self.decision.node if self.setup is None else _content(self.setup)["node"]
-        return node
+        return self.decision.node if self.setup is None else _content(self.setup)["node"]
 
     def cites(self, bullet_id: str) -> bool:
         """Whether it rests on a bullet. Most records are told by their text, without being parsed."""
@@ -374,7 +373,7 @@ class DecisionRecord(NamedTuple):
         A compact record has no trace and no texts of reasons: `Learner.explain` computes them again.
         """
         if self.setup is None or self.names is None:
-            return _parsed(self.body, f"decision {self.id} cannot be read")
+            return read_stored(Decision.model_validate_json, self.body, f"decision {self.id} cannot be read")
         setup, names, kept = _content(self.setup), _content(self.names), json.loads(self.body)
         values: list[FactValue] = kept["values"]
         given = names["given"]
@@ -465,11 +464,3 @@ def _names(given: tuple[str, ...], more: tuple[str, ...], entities: tuple[str, .
 def _content(common: Common) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(common.body)
     return content
-
-
-def _parsed(body: str, failure: str) -> Decision:
-    try:
-        return Decision.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error

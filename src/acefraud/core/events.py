@@ -17,7 +17,7 @@ from acefraud.core.calibration import Calibration, HeldLevel, OddsScale, RecentL
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import Feed, ListItem
 from acefraud.core.decision import Decision, DecisionRecord
-from acefraud.core.outcome import FeedKind, Judgement, Outcome
+from acefraud.core.outcome import FeedKind, Judgement, Outcome, OutcomeFeed
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
@@ -187,6 +187,11 @@ class FeedSet(_NodePayload):
     frauds: int = 0
     covered: float | None = None
     """...and the share of older decisions that have one."""
+
+    def applied_to(self, feed: OutcomeFeed) -> OutcomeFeed:
+        """The feed as it is once this was said of it."""
+        said = {name: value for name, value in self if name in OutcomeFeed.model_fields}
+        return feed.model_copy(update={**said, "kind": self.feed})
 
 
 class SilenceMatured(_NodePayload):

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from acefraud.core import events
-from acefraud.core.bullet import Bullet, Record, Snooze, Source, Status, in_order
+from acefraud.core.bullet import Bullet, Record, Source, Status, in_order
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.context_facts import ValueList
@@ -213,8 +213,7 @@ class PlaybookState:
                 self._kept.taken_in[node] = until
                 return
             case events.FeedSet(node=node) as said:
-                kept = {name: value for name, value in said if name in OutcomeFeed.model_fields}
-                self._kept.feeds[node] = self.feed(node).model_copy(update={**kept, "kind": said.feed})
+                self._kept.feeds[node] = said.applied_to(self.feed(node))
                 return
             case events.OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 now = self.learning(node).with_cases(1, int(outcome.is_fraud))
@@ -261,7 +260,9 @@ class PlaybookState:
                 self._kept.feeds[node] = self.feed(node).model_copy(update=reached)
                 return bool(matured.credits)
             case events.PolicySnoozed(bullet_id=bullet_id, snooze=snooze):
-                self._snooze(bullet_id, snooze)
+                snoozes = self._known(bullet_id).snoozes
+                others = [old for old in snoozes if (old.key, old.value) != (snooze.key, snooze.value)]
+                self._replace(bullet_id, snoozes=(*others, snooze))
             case events.ListCreated() | events.ListChanged() as change:
                 self._change_list(change)
             case _:
@@ -372,10 +373,6 @@ class PlaybookState:
         else:
             added = {item.value: item for item in change.added}
             self._kept.lists[change.name] = before.changed(added, dict.fromkeys(change.removed))
-
-    def _snooze(self, bullet_id: str, snooze: Snooze) -> None:
-        others = [old for old in self._known(bullet_id).snoozes if (old.key, old.value) != (snooze.key, snooze.value)]
-        self._replace(bullet_id, snoozes=(*others, snooze))
 
     def _edit(self, edit: events.BulletEdited) -> None:
         same = self._known(edit.bullet_id).condition == edit.condition

@@ -230,8 +230,7 @@ class FactTable(ShortRepr):
         >>> FactTable([{"amount": 5.0}, {"vpn": True}]).known("vpn").tolist()
         [False, True]
         """
-        known: BoolArray = ~np.isnan(self.numbers(name)) | (self.flags(name) >= 0) | (self.categories(name)[0] >= 0)
-        return known
+        return ~np.isnan(self.numbers(name)) | (self.flags(name) >= 0) | (self.categories(name)[0] >= 0)
 
     def rows(self) -> list[dict[str, FactValue]]:
         """The facts of every row as a dict. Much faster than calling `row` for each.

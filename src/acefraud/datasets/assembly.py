@@ -393,5 +393,4 @@ def _mixed(values: _Hashes) -> _Hashes:
     """Every bit of a value spread over all bits (the finaliser of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: _Hashes = values ^ (values >> np.uint64(31))
-    return mixed
+    return values ^ (values >> np.uint64(31))

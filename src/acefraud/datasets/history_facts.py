@@ -37,15 +37,14 @@ def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -
     rows = Transactions.stacked([_needed(part, mapping, plan) for part in (cases.transactions, waiting)])
     labels = np.concatenate([cases.labels.astype(np.int8), np.full(len(waiting), -1, dtype=np.int8)])
     known_at = np.concatenate([usual_known_at(cases, plan), np.full(len(waiting), UNKNOWN, dtype=np.int64)])
-    order = _order(rows)
-    if order is None:
-        found = history_columns(plan, _events(mapping, plan, rows, labels, known_at))
-    else:
-        found = history_columns(plan, _events(mapping, plan, rows.take(order), labels[order], known_at[order]))
-        for numbers in found.numbers.values():  # in place: a second table of this width may not fit in memory
-            numbers[order] = numbers.copy()
-        for flags in found.flags.values():
-            flags[order] = flags.copy()
+    if not rows.timed or bool((np.diff(rows.times) >= 0).all()):
+        return history_columns(plan, _events(mapping, plan, rows, labels, known_at)).take(slice(len(cases)))
+    order = np.argsort(rows.times, kind="stable")
+    found = history_columns(plan, _events(mapping, plan, rows.take(order), labels[order], known_at[order]))
+    for numbers in found.numbers.values():  # in place: a second table of this width may not fit in memory
+        numbers[order] = numbers.copy()
+    for flags in found.flags.values():
+        flags[order] = flags.copy()
     return found.take(slice(len(cases)))
 
 
@@ -59,13 +58,6 @@ def usual_known_at(cases: Cases, plan: HistoryPlan) -> IntArray:
 def has_amounts(mapping: SchemaMapping) -> bool:
     """Whether transactions that are read by this mapping have amounts."""
     return bool(mapping.amount) or "amount" in mapping.facts_by_column(mapping.numbers).values()
-
-
-def _order(rows: Transactions) -> IntArray | None:
-    """The order of the rows by time; None if they are in order already, or if any has no time."""
-    if not rows.timed or bool((np.diff(rows.times) >= 0).all()):
-        return None
-    return np.argsort(rows.times, kind="stable")
 
 
 def fact_columns(mapping: SchemaMapping, plan: HistoryPlan) -> dict[str, str]:

@@ -166,9 +166,8 @@ class SchemaMapping(ShortRepr, BaseModel):
     def _check(self) -> SchemaMapping:
         parts: dict[str, str] = {}
         for role, column in self.roles():
-            if column in parts:
-                raise ConfigurationError(f"'{parts[column]}' and '{role}' both name the column '{column}'")
-            parts[column] = role
+            if (other := parts.setdefault(column, role)) != role:
+                raise ConfigurationError(f"'{other}' and '{role}' both name the column '{column}'")
         for key in ("ignore", "known"):
             for column in getattr(self, key) or ():
                 if column in parts and not (key == "known" and parts[column] == "amount"):

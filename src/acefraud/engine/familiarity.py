@@ -66,8 +66,7 @@ class ReliedOn:
         kept = cache.get(("relied on", node))
         if kept is None or kept[0] is not calibration:
             kept = cache["relied on", node] = calibration, cls._worked_out(snapshot, node)
-        found: ReliedOn = kept[1]
-        return found
+        return kept[1]
 
     @classmethod
     def _worked_out(cls, snapshot: Snapshot, node: str) -> ReliedOn:

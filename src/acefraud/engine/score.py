@@ -154,31 +154,27 @@ class AdditiveScore:
                 if weight:
                     counts += mask
                     yield np.where(mask, weight, 0.0)
-        for term, mask in _holding(terms, facts):
+        for term, mask in self.holding(facts, terms):
             if term.bullet is not None:
                 counts += mask
             yield np.where(mask, term.weight, 0.0)
         if self.calibration.recent is not None:
             yield np.full(len(facts), self.calibration.recent.shift)
 
-    def holding(self, facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
-        """Each term, with the rows in which its condition holds."""
-        return _holding(self.terms, facts)
+    def holding(self, facts: FactTable, terms: Iterable[Term] | None = None) -> Iterator[tuple[Term, BoolArray]]:
+        """Each term, or only some of them, with the rows in which its condition holds."""
+        masks: dict[Part, BoolArray] = {}  # bullets share tests
+        for term in self.terms if terms is None else terms:
+            for part in term.condition.parts:
+                if part not in masks:
+                    masks[part] = part.in_table(facts)
+            yield term, reduce(np.logical_and, [masks[part] for part in term.condition.parts])
 
     def to_sql(self) -> str:
         """The log-odds as an SQL expression over columns named like the facts, NULL where a fact is unknown."""
         parts = [f"CASE WHEN {term.condition.to_sql()} THEN {sql_float(term.weight)} ELSE 0 END" for term in self.terms]
         sums = [" +\n    ".join(parts[at : at + _SUMMED]) for at in range(0, len(parts), _SUMMED)]
         return "\n  + ".join([sql_float(self.calibration.level), *(f"({part})" for part in sums)])
-
-
-def _holding(terms: Iterable[Term], facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
-    masks: dict[Part, BoolArray] = {}  # bullets share tests
-    for term in terms:
-        for part in term.condition.parts:
-            if part not in masks:
-                masks[part] = part.in_table(facts)
-        yield term, reduce(np.logical_and, [masks[part] for part in term.condition.parts])
 
 
 def score(
@@ -212,8 +208,8 @@ def cited_in(
     base_rate: float,
     wanted: int,
     *,
-    ids: Sequence[str] | None = None,
-    revision: int = 0,
+    ids: Sequence[str],
+    revision: int,
 ) -> BoolArray:
     """Which of the bullets of a node that fire (a column for each) the selector picks for each row.
 
@@ -227,23 +223,16 @@ def cited_in(
     if not len(rows):
         return cited
     packed = np.packbits(fired[rows], axis=1)
-    sets = np.column_stack([packed, _row_numbers(len(rows))]) if selector.explore else packed
-    _, first, which = np.unique(sets, axis=0, return_index=True, return_inverse=True)
+    if selector.explore:  # a draw of its own for each row
+        packed = np.column_stack([packed, np.arange(len(rows), dtype=np.uint64).view(np.uint8).reshape(-1, 8)])
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     distinct = rows[first]
-    keys = [
-        key_for(selector.seed, str(row) if ids is None else ids[row], revision) if selector.explore else None
-        for row in distinct
-    ]
+    keys = [key_for(selector.seed, ids[row], revision) if selector.explore else None for row in distinct]
     chosen = selector.pick_fired(table, [RowSet(fired[row]).bits for row in distinct], base_rate, wanted, keys)
     picked = np.zeros((len(distinct), len(bullets)), dtype=np.bool_)
     picked[np.nonzero(chosen >= 0)[0], chosen[chosen >= 0]] = True
     cited[rows] = picked[which.reshape(-1)]
     return cited
-
-
-def _row_numbers(count: int) -> npt.NDArray[np.uint8]:
-    """A different row of bytes for each number."""
-    return np.arange(count, dtype=np.uint64).view(np.uint8).reshape(count, 8)
 
 
 @dataclass(frozen=True, slots=True)

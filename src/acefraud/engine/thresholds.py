@@ -63,8 +63,10 @@ class ThresholdRule:
         if name == Aim.COST:
             declined, approved = (_number(part) for part in (*rest.split(":"), "")[:2])
             costs = rest.count(":") == 1 and declined > 0 and approved > 0
-            return cls(said, Aim.COST, _inside(declined / (declined + approved) if costs else math.nan, words))
-        return cls(said, Aim.NUMBER, _inside(_number(said), words))
+            share = declined / (declined + approved) if costs else math.nan
+            return cls(said, Aim.COST, _fitting(share, 0 < share < 1, words))
+        figure = _number(said)
+        return cls(said, Aim.NUMBER, _fitting(figure, 0 < figure < 1, words))
 
     @property
     def needs_cases(self) -> bool:
@@ -72,10 +74,8 @@ class ThresholdRule:
         return self.aim not in (Aim.NUMBER, Aim.COST)
 
 
-def choose(
-    rule: ThresholdRule, probabilities: FloatArray, labels: BoolArray, counts: FloatArray | None = None
-) -> float:
-    """The best threshold by a rule on labelled cases; `counts` says how many cases each row stands for.
+def choose(rule: ThresholdRule, probabilities: FloatArray, labels: BoolArray) -> float:
+    """The best threshold by a rule on labelled cases.
 
     Every threshold that splits the cases differently is tried. Of equally good ones, the highest is taken.
 
@@ -88,8 +88,7 @@ def choose(
     below, above = np.concatenate([[0.0], values]), np.concatenate([values, [1.0]])
     middle = below + (above - below) / 2
     thresholds = np.where(middle > below, middle, above)
-    counts = np.ones(len(labels)) if counts is None else counts
-    frauds, honest = (_from_each_on(place.reshape(-1), counts * kind, len(values)) for kind in (labels, ~labels))
+    frauds, honest = (_from_each_on(place.reshape(-1), kind.astype(float), len(values)) for kind in (labels, ~labels))
     if frauds[0] <= 0 or honest[0] <= 0:
         raise InputError(f"choosing the threshold by {rule.words} takes both fraud and honest cases")
     scores = _scores(rule, frauds, honest)
@@ -134,10 +133,6 @@ def _number(word: str) -> float:
         return float(word)
     except ValueError:
         return math.nan
-
-
-def _inside(threshold: float, words: str) -> float:
-    return _fitting(threshold, 0 < threshold < 1, words)
 
 
 def _fitting(figure: float, fits: bool, words: str) -> float:

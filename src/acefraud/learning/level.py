@@ -355,8 +355,7 @@ def level_of_all(expected: FloatArray, labels: BoolArray, share: FloatArray | fl
 
 
 def _for_each_outcome(blocks: FloatArray, count: int) -> FloatArray:
-    each: FloatArray = np.repeat(blocks, BLOCK)[_padding(count) :]
-    return each
+    return np.repeat(blocks, BLOCK)[_padding(count) :]
 
 
 def _padding(count: int) -> int:

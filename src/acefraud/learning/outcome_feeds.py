@@ -145,5 +145,4 @@ def arrived_share(lags: FloatArray, ages: FloatArray, at: FloatArray) -> FloatAr
     at_risk = np.array([((lags <= lag) & (ages >= lag)).sum() for lag in distinct])
     later = np.append((1 - counts / np.maximum(at_risk, counts))[1:], 1.0)
     shares = np.append(0.0, np.cumprod(later[::-1])[::-1])
-    found: FloatArray = shares[np.searchsorted(distinct, at, side="right")]
-    return found
+    return shares[np.searchsorted(distinct, at, side="right")]

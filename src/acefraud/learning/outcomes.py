@@ -27,7 +27,7 @@ from acefraud.core.events import (
     Reviewed,
 )
 from acefraud.core.ledger import DecisionFilter, Ledger, Precondition, TransactionEvents
-from acefraud.core.outcome import Judgement, Outcome, OutcomeFeed, OutcomeSource, Ruling, is_known
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling, is_known
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr, quoted
@@ -327,8 +327,7 @@ class OutcomeRecorder:
         defers = [feed.defers] * len(outcomes)
         if news is not None:
             place, said = news
-            kind = OutcomeFeed(kind=said.feed, silence_days=said.silence_days)
-            defers[place:] = [kind.defers] * (len(outcomes) - place)
+            defers[place:] = [said.applied_to(feed).defers] * (len(outcomes) - place)
         before = with_silence(playbook, {name: past.outcomes for name, past in pasts.items()}, node)
         late = left_unclear(playbook, node)
         defers = [each and outcome.transaction_id not in late for each, outcome in zip(defers, outcomes, strict=True)]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from acefraud.core.events import Recalibrated, ThresholdSet, Trained
 from acefraud.core.ledger import KnownCase, RowUpdate
@@ -75,25 +75,19 @@ class Training(ShortRepr):
         playbook: BulletPlaybook,
         reflector: Reflector,
         node: str,
-        *,
-        dataset: str = "",
-        mapping: SchemaMapping | Path | str = "",
-        waiting: Sequence[Transaction] = (),
-        threshold: ThresholdRule | str | None = None,
-        progress: Progress = lambda _: None,
-        both_labels: bool = True,
+        **options: Unpack[TrainingOptions],
     ) -> Training:
         """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written.
 
         Raises InputError if `both_labels` are needed and there is only one, or none.
         """
-        mapping = written_mapping(mapping)
-        if both_labels:
+        mapping, threshold = written_mapping(options.get("mapping", "")), options.get("threshold")
+        if options.get("both_labels", True):
             _check_labels(given)
         rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
-        memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
+        memory, unlabelled = memory_for(mapping), Transactions.of(options.get("waiting", ()))
         last = UNKNOWN if memory is None else last_plausible(given.transactions.times)
         if last != UNKNOWN:
             wrong = int((given.transactions.times > last).sum())
@@ -110,7 +104,7 @@ class Training(ShortRepr):
             memory_change = lambda rows: rows.clear()  # noqa: E731
         trained = Trained(
             node=node,
-            dataset=dataset,
+            dataset=options.get("dataset", ""),
             rows=len(given),
             frauds=int(given.labels.sum()),
             mapping=mapping,
@@ -118,6 +112,7 @@ class Training(ShortRepr):
             remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
         threshold_cases = cases_for(rule, facts, reflector.options.induction.later_share) if rule else facts
+        progress = options.get("progress", lambda _: None)
         return cls(ordered, facts, trained, memory_change, rule, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:

@@ -26,7 +26,7 @@ Price: TypeAlias = tuple[float, float]
 class Usage:
     """Calls and what they used. Every attempt counts as a call.
 
-    >>> (Usage(calls=2, cost=0.5) + Usage(calls=1, failed=1)).as_json()["calls"]
+    >>> (Usage(calls=2, cost=0.5) + Usage(calls=1, failed=1)).calls
     3
     """
 
@@ -42,10 +42,6 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
-
-    def as_json(self) -> dict[str, Any]:
-        """The counts as a JSON object."""
-        return asdict(self)
 
 
 class UsageMeter:
@@ -76,8 +72,8 @@ class UsageMeter:
 
     def as_json(self) -> dict[str, Any]:
         """The total, and the usage of each role, as a JSON object."""
-        roles = {role.value: self._by_role[role].as_json() for role in Role if role in self._by_role}
-        return {"total": self.total.as_json(), "roles": roles}
+        roles = {role.value: asdict(self._by_role[role]) for role in Role if role in self._by_role}
+        return {"total": asdict(self.total), "roles": roles}
 
     async def metered(self, call: Call, send: Callable[[Call], Awaitable[Reply]]) -> Reply:
         """The reply with its cost. Counts the attempt, and does not send what might exceed the budget."""

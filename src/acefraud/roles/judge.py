@@ -105,8 +105,7 @@ class LLMJudge(SimpleJudge):
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """A transaction in words that the model may see."""
-        shown: str = getattr(self._judge, "presentable", super().presentable)(text, facts)
-        return shown
+        return getattr(self._judge, "presentable", super().presentable)(text, facts)
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:
         if self._judge is None:

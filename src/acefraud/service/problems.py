@@ -109,7 +109,9 @@ async def _refused(_: Request, problem: Exception) -> Response:
 async def _own(_: Request, problem: Exception) -> Response:
     status, headers = status_of(problem)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _LOG.warning("request failed", extra={"problem": type(problem).__name__, **_loggable(problem)})
+        # The first line of a database's message has no values of rows.
+        detail = {"detail": mask_patterns(str(problem).partition("\n")[0])} if isinstance(problem, StoreError) else {}
+        _LOG.warning("request failed", extra={"problem": type(problem).__name__, **detail})
     same = problem.bullet_id or None if isinstance(problem, DuplicateRule) else None
     return problem_response(status, _detail(problem), _faults(problem), headers, bullet_id=same)
 
@@ -147,13 +149,6 @@ def _detail(problem: Exception) -> str:
 def _without_value(message: str) -> str:
     """What was expected, without the value that came instead."""
     return message.partition(", got ")[0]
-
-
-def _loggable(problem: Exception) -> dict[str, str]:
-    """What an operator needs of a failed store. The first line of a database's message has no values of rows."""
-    if not isinstance(problem, StoreError):
-        return {}
-    return {"detail": mask_patterns(str(problem).partition("\n")[0])}
 
 
 @contextmanager
@@ -211,18 +206,14 @@ def _misfits(request: Request, problem: RequestValidationError) -> list[Fault]:
 async def _plain(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     if problem.status_code == HTTPStatus.NOT_FOUND:
-        return problem_response(404, _no_route(request.url.path))
+        # Only the router raises this: what is missing behind a route is Refused.
+        twice = ", and the path has /v1 twice" if request.url.path.startswith("/v1/v1") else ""
+        return problem_response(404, f"there is no such route{twice}; /docs and /openapi.json list all of them")
     if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         methods = ", ".join(_methods(request))
         return problem_response(405, f"this route takes {methods}", headers={"Allow": methods})
     detail = str(problem.detail) if problem.detail else HTTPStatus(problem.status_code).phrase
     return problem_response(problem.status_code, detail, headers=problem.headers)
-
-
-def _no_route(path: str) -> str:
-    """What is told about a path that no route has. Only the router raises this: what is missing there is Refused."""
-    twice = ", and the path has /v1 twice" if path.startswith("/v1/v1") else ""
-    return f"there is no such route{twice}; /docs and /openapi.json list all of them"
 
 
 def _methods(request: Request) -> list[str]:

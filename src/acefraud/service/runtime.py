@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import TypeVar
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
@@ -33,8 +32,8 @@ from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.service_tables import KeyStore, RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
-T = TypeVar("T")
 _ORDINARY = {"id": "an ordinary order", "facts": {"amount": 20}, "text": "$20 purchase"}
+_reader_of = lru_cache(maxsize=4)(RememberedMapping)
 MOST_IN_BATCH = 64
 """Requests that are decided together at most."""
 FAILURES_PER_SECOND = 1.0
@@ -183,18 +182,6 @@ class Runtime:
         self.follower.join()
 
 
-def outcomes_waiting(learner: Learner) -> int:
-    """How many outcomes were received and not judged yet; counted up to 1,000."""
-    playbook = learner.playbook
-    after = playbook.taken_in(learner.options.node)
-    return playbook.ledger.count_events([OUTCOME_RECEIVED], after=after, limit=1_000)
-
-
-@lru_cache(maxsize=4)
-def _reader_of(mapping: str) -> RememberedMapping:
-    return RememberedMapping(mapping)
-
-
 def learner_for(options: ServiceOptions, playbook: BulletPlaybook) -> tuple[Roles, Learner]:
     """Who plays which role, and a learner with them.
 
@@ -213,7 +200,8 @@ def upkeep_for(options: ServiceOptions, playbook: BulletPlaybook) -> Callable[[]
 
 def _measure(learner: Learner) -> None:
     """Show the metrics of the playbook as it is now."""
-    WAITING.set(outcomes_waiting(learner))
-    calibration = learner.playbook.last_snapshot.calibration(learner.options.node)
+    playbook, node = learner.playbook, learner.options.node
+    WAITING.set(playbook.ledger.count_events([OUTCOME_RECEIVED], after=playbook.taken_in(node), limit=1_000))
+    calibration = playbook.last_snapshot.calibration(node)
     LEVEL.set(calibration.recent.shift if calibration and calibration.recent else 0.0)
     LEVEL_HELD.set(bool(calibration and calibration.held))

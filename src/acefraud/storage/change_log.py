@@ -127,13 +127,10 @@ def _heard(payload: events.LevelMoved | events.LevelHeld | events.FeedSet | even
         case events.LevelHeld(held=held):
             return "no step of the level is held any more" if held is None else f"level held: {held.in_words}"
         case events.FeedSet():
-            feed = OutcomeFeed.model_validate(
-                {**payload.model_dump(include=set(OutcomeFeed.model_fields)), "kind": payload.feed}
-            )
             seen = f"{payload.frauds:,} frauds among {payload.reports:,} outcomes"
             if payload.covered is not None:
                 seen += f", on {payload.covered:.0%} of earlier decisions"
-            return f"outcomes: {feed.words}" + (f" ({seen})" if payload.reports else "")
+            return f"outcomes: {payload.applied_to(OutcomeFeed()).words}" + (f" ({seen})" if payload.reports else "")
         case events.SilenceMatured(silent=silent, frauds=frauds, until=until):
             return f"{silent:,} decisions made until {until:%Y-%m-%d} count as legitimate, {frauds:,} as fraud"
 

@@ -53,7 +53,6 @@ class Change(Generic[T]):
 def plan_addition(playbook: PlaybookReading, new: NewBullet, node: str, *, who: str) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
     check_text("node", node, "the name of a node")
-    _check_length(new)
     condition, argues, claim = _read(new, playbook)
     try:
         bullet = Bullet(
@@ -78,16 +77,9 @@ def plan_addition(playbook: PlaybookReading, new: NewBullet, node: str, *, who: 
     return Change(bullet.id, (events.BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
 
 
-def _check_length(new: NewBullet) -> None:
-    if len(new.content) > MAX_CONTENT:
-        raise InputError(f"content: expected at most {MAX_CONTENT:,} characters, got {len(new.content):,}")
-
-
 def plan_edit(playbook: PlaybookReading, bullet_id: str, new: NewBullet) -> Change[None]:
     """Rewrite a bullet."""
-    before = bullet_in(playbook, bullet_id)
-    _check_length(new)
-    node = before.node
+    node = bullet_in(playbook, bullet_id).node
     condition, argues, claim = _read(new, playbook)
     against = contradicted_in(playbook.snapshot().table, node, condition, argues)
     edit = events.BulletEdited(
@@ -269,6 +261,8 @@ def _read(new: NewBullet, playbook: PlaybookReading) -> tuple[Condition | None, 
 
     A figure in the content is a claim, unless it is the measured one.
     """
+    if len(new.content) > MAX_CONTENT:
+        raise InputError(f"content: expected at most {MAX_CONTENT:,} characters, got {len(new.content):,}")
     if new.condition is not None:
         new = replace(new, condition=_condition(new.condition))
     if new.policy is not None and new.argues is None and new.policy.verdict is not Verdict.REVIEW:

@@ -6,7 +6,6 @@ newest on, up to a stated number, and a page says how far that was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -154,30 +153,22 @@ def decisions_citing(
     (['t4', 't2'], 4)
     """
     found: list[Event] = []
-    looked_at, last = 0, before
-    for event in _newest_first(ledger, wanted, bullet_id, before, scan_limit):
-        looked_at, last = looked_at + 1, event.seq
-        if isinstance(event.payload, DecisionMade) and event.payload.record.cites(bullet_id):
-            found.append(event)
-            if len(found) == limit:
-                break
-    seen_all = len(found) < limit and looked_at < scan_limit
-    return CitingPage(tuple(found), None if seen_all else last, looked_at)
+    looked_at = 0
+    added = ledger.find_events({"bullet_added"}, subject=bullet_id, limit=1)
+    while added and looked_at < scan_limit:
+        most = min(_CHUNK, scan_limit - looked_at)
+        chunk = ledger.find_decisions(wanted, after=added[0].seq, before=before, limit=most)
+        for event in chunk:
+            looked_at, before = looked_at + 1, event.seq
+            if isinstance(event.payload, DecisionMade) and event.payload.record.cites(bullet_id):
+                found.append(event)
+                if len(found) == limit:
+                    return CitingPage(tuple(found), before, looked_at)
+        if len(chunk) < most:
+            break
+    return CitingPage(tuple(found), None if looked_at < scan_limit else before, looked_at)
 
 
 def last_firings(ledger: Ledger, bullet_id: str, limit: int, *, scan_limit: int = SCAN_LIMIT) -> CitingPage:
     """The latest decisions that rest on a bullet, and how many decisions were looked at to find them."""
     return decisions_citing(ledger, DecisionFilter(), bullet_id, limit=limit, scan_limit=scan_limit)
-
-
-def _newest_first(
-    ledger: Ledger, wanted: DecisionFilter, bullet_id: str, before: int | None, most: int
-) -> Iterator[Event]:
-    """The wanted decisions since a bullet was added, read in chunks; none if it never was."""
-    added = ledger.find_events({"bullet_added"}, subject=bullet_id, limit=1)
-    while added and most > 0:
-        chunk = ledger.find_decisions(wanted, after=added[0].seq, before=before, limit=min(_CHUNK, most))
-        yield from chunk
-        if len(chunk) < _CHUNK:
-            return
-        most, before = most - len(chunk), chunk[-1].seq

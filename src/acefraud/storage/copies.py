@@ -240,9 +240,6 @@ def save_ledger(ledger: Ledger, path: Path) -> None:
     if not isinstance(ledger, MemoryLedger):
         raise StoreError(f"a {type(ledger).__name__} cannot be written to a file")
     with draft_beside(path) as draft:
-        target = SqliteLedger.open(draft, durability=Durability.PROCESS)
-        try:
-            ledger.copy_to(target)
-        finally:
-            target.close()
+        with SqliteLedger.open(draft, durability=Durability.PROCESS) as copy:
+            ledger.copy_to(copy)
         copy_playbook(draft, path)

@@ -285,14 +285,8 @@ class BulletPlaybook(PlaybookReading):
         >>> playbook.get_bullet(bullet_id).content
         'VPN: decline'
         """
-
-        def work() -> RolledBack:
-            change = changes.plan_rollback(self, revision, why)
-            if change.payloads:
-                self.record(change.payloads, who=who)
-            return change.result
-
-        return self.run_unit_of_work(work, who=who, why=why)
+        back = partial(self.change, lambda: changes.plan_rollback(self, revision, why), who=who)
+        return self.run_unit_of_work(back, who=who, why=why)
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected.

@@ -6,23 +6,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from acefraud.core.decision import Common, DecisionRecord
 from acefraud.core.events import THE_ENGINE, DecisionMade, Event, OutcomeHeard, OutcomeReceived, WrittenPayload
 from acefraud.core.ledger import Entry, KnownCase, RememberedCase
 from acefraud.core.transaction import Case
-from acefraud.errors import StoreError, StoreSchema
+from acefraud.errors import StoreSchema
 from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
+from acefraud.support.validation import read_stored
 
 APPLICATION_ID: Final = 0x41434546
 """Marks our files in the SQLite header: "ACEF" in ASCII."""
 NEWEST: Final = "0006"
 """The schema this version writes. It stands here so that opening a current file does not import alembic."""
 _PAYLOAD: Final[TypeAdapter[WrittenPayload]] = TypeAdapter(WrittenPayload)
-_CASE: Final = TypeAdapter(Case)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -107,7 +107,6 @@ PUT_COMMON: Final = f"{insertion('common')} ON CONFLICT DO NOTHING"
 _PUT_DECISION: Final = insertion("decisions")
 _PUT_EVENT: Final = insertion("events")
 
-T = TypeVar("T")
 Run = tuple[str, list[tuple[int, tuple[Any, ...]]]]
 """A statement and the rows it inserts, each with its place after the last stored event."""
 
@@ -144,13 +143,14 @@ def _body(payload: WrittenPayload) -> str:
     body = payload.model_dump_json()
     # Outcomes are made here from values that were checked, and come in thousands.
     if not isinstance(payload, OutcomeHeard | OutcomeReceived):
-        _parsed(_PAYLOAD, body, f"{payload.kind} of {payload.subject} cannot be kept, nothing was written")
+        failure = f"{payload.kind} of {payload.subject} cannot be kept, nothing was written"
+        read_stored(_PAYLOAD.validate_json, body, failure)
     return body
 
 
 def event_of(row: EventRow, place: str) -> Event:
     """The event in a row; raises StoreError naming the playbook's place if it cannot be read."""
-    payload = _parsed(_PAYLOAD, row.body, f"playbook {place}: event {row.seq} cannot be read")
+    payload = read_stored(_PAYLOAD.validate_json, row.body, f"playbook {place}: event {row.seq} cannot be read")
     return Event(row.seq, datetime.fromisoformat(row.at), row.who, payload, row.why)
 
 
@@ -189,7 +189,9 @@ def case_values(known: KnownCase) -> tuple[Any, ...]:
 
 def known_case(row: CaseRow, place: str) -> KnownCase:
     """The case in a row with its facts; raises StoreError naming the playbook's place if it cannot be read."""
-    case = _parsed(_CASE, row.body, f"playbook {place}: the case of {row.transaction_id} cannot be read")
+    case = read_stored(
+        Case.model_validate_json, row.body, f"playbook {place}: the case of {row.transaction_id} cannot be read"
+    )
     return KnownCase(case, remembered_case(row).facts, row.reader)
 
 
@@ -205,14 +207,6 @@ def remembered_case(row: CaseRow) -> RememberedCase:
         reader=row.reader,
         facts=facts,
     )
-
-
-def _parsed(adapter: TypeAdapter[T], body: str, failure: str) -> T:
-    try:
-        return adapter.validate_json(body)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error
 
 
 @dataclass(frozen=True)

@@ -172,22 +172,17 @@ class SqlLedger(SqlReading):
 
     def _ask(self, entry: Entry, last: int, driver: Driver) -> list[_Question]:
         """Ask for what may be in the way of an entry."""
-        return [
-            question
-            for precondition in entry.preconditions
-            if last > precondition.seq
-            for question in self._ask_since(precondition, last, driver)
-        ]
-
-    def _ask_since(self, precondition: Precondition, last: int, driver: Driver) -> list[_Question]:
         asked: list[_Question] = []
-        if written := precondition.kinds - {DECISION_MADE}:
-            since = f"{selection('events')} kind IN ({quoted(written)}) AND"
-            found = _first_since(precondition, last, since, "subject", driver)
-            asked += [(cursor, lambda rows: conflict_with(self._events(rows)[0])) for cursor in found]
-        if DECISION_MADE in precondition.kinds:
-            found = _first_since(precondition, last, selection("decisions"), "transaction_id", driver)
-            asked += [(cursor, lambda rows: conflict_with(self._decision_events(rows)[0])) for cursor in found]
+        for precondition in entry.preconditions:
+            if last <= precondition.seq:
+                continue
+            if written := precondition.kinds - {DECISION_MADE}:
+                since = f"{selection('events')} kind IN ({quoted(written)}) AND"
+                found = _first_since(precondition, last, since, "subject", driver)
+                asked += [(cursor, lambda rows: conflict_with(self._events(rows)[0])) for cursor in found]
+            if DECISION_MADE in precondition.kinds:
+                found = _first_since(precondition, last, selection("decisions"), "transaction_id", driver)
+                asked += [(cursor, lambda rows: conflict_with(self._decision_events(rows)[0])) for cursor in found]
         return asked
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
@@ -245,11 +240,11 @@ class SqlLedger(SqlReading):
 def _first_since(precondition: Precondition, last: int, since: str, column: str, driver: Driver) -> list[Any]:
     """Ask for the first of some events after a number and up to the last, of any subject or of some."""
     after = f"{since} seq > {precondition.seq} AND seq <= {last}"
-    if precondition.keys is not None:
-        return driver.ask_about(f"{after} AND {{about}} ORDER BY seq LIMIT 1", "key", precondition.keys)
-    if precondition.subjects is None:
+    values = precondition.subjects if precondition.keys is None else precondition.keys
+    if values is None:
         return [driver.ask(f"{after} ORDER BY seq LIMIT 1")]
-    return driver.ask_about(f"{after} AND {{about}} ORDER BY seq LIMIT 1", column, precondition.subjects)
+    named = column if precondition.keys is None else "key"
+    return driver.ask_about(f"{after} AND {{about}} ORDER BY seq LIMIT 1", named, values)
 
 
 def _check_among(entry: Entry, written: Sequence[Event], keys: set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -206,8 +207,7 @@ class SqlReading(ABC):
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
-        query = f"{selection('events')} kind IN ({quoted(BULLET_HISTORY_KINDS)}) AND subject = ? ORDER BY seq"
-        return self._events(self._look_up(query, (bullet_id,)))
+        return self.find_events(BULLET_HISTORY_KINDS, subject=bullet_id, limit=sys.maxsize)
 
     def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
         """The outcomes received or heard with these keys."""
@@ -270,20 +270,17 @@ class SqlReading(ABC):
         return self._decision_events(sorted(rows, key=attrgetter("seq"), reverse=newest_first)[: max(0, limit)])
 
     def _wanted(self, wanted: DecisionFilter) -> Conditions:
-        among, simple = (
-            self.dialect.among,
-            (
-                ("at >= ?", wanted.since and micros_of(wanted.since)),
-                ("at < ?", wanted.until and micros_of(wanted.until)),
-                ("verdict = ?", wanted.verdict and str(wanted.verdict)),
-                ("probability >= ?", wanted.least_probability),
-                ("probability <= ?", wanted.most_probability),
-            ),
+        simple = (
+            ("at >= ?", wanted.since and micros_of(wanted.since)),
+            ("at < ?", wanted.until and micros_of(wanted.until)),
+            ("verdict = ?", wanted.verdict and str(wanted.verdict)),
+            ("probability >= ?", wanted.least_probability),
+            ("probability <= ?", wanted.most_probability),
         )
         conditions: Conditions = [(condition, (value,)) for condition, value in simple if value is not None]
         for column, values in (("id", wanted.ids), ("transaction_id", wanted.transaction_ids)):
             if values is not None:
-                conditions.append(among(column, list(values)))
+                conditions.append(self.dialect.among(column, list(values)))
         if wanted.without_outcome:
             conditions.append((f"NOT {self.has_outcome(_REPORTS)}", ()))
         return conditions

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, 
 from pydantic import BaseModel, Tag, ValidationError
 
 from acefraud.display.short_repr import given, shown_text
-from acefraud.errors import InputError
+from acefraud.errors import InputError, StoreError
 from acefraud.support.arguments import nearest
 
+T = TypeVar("T")
 _TIME: Final = "expected a time such as 2026-03-01T02:14:00Z"
 _OBJECT: Final = "expected a JSON object"
 _WORDS: Final[Mapping[str, str]] = {
@@ -93,7 +94,9 @@ def misfit(error: Mapping[str, Any], shape: Any) -> Misfit:
     names, model = _way(shape, error["loc"])
     field = ".".join(shown_text(name) for name in names)
     if error["type"] == "extra_forbidden":
-        return Misfit(field, _no_such_field(names[-1], model))
+        fields = list(model.model_fields) if model else []
+        there_are = f"; there are {', '.join(fields)}" if fields else ""
+        return Misfit(field, f"there is no such field{nearest(names[-1], fields) or there_are}")
     return Misfit(field, _in_words(error))
 
 
@@ -104,12 +107,6 @@ def _in_words(error: Mapping[str, Any]) -> str:
     return _WORDS[kind].format(**context) if kind in _WORDS else str(error["msg"])
 
 
-def _no_such_field(name: str, model: type[BaseModel] | None) -> str:
-    fields = list(model.model_fields) if model else []
-    there_are = f"; there are {', '.join(fields)}" if fields else ""
-    return f"there is no such field{nearest(name, fields) or there_are}"
-
-
 def first_fault(error: ValidationError, shape: Any = None) -> InputError:
     """What is wrong with the first field that a model refuses, and what kind of value it was given."""
     fault = error.errors(include_url=False)[0]
@@ -117,6 +114,15 @@ def first_fault(error: ValidationError, shape: Any = None) -> InputError:
     place = f"{field}: " if field else ""
     got = "" if fault["type"] in _WITHOUT_VALUE or not field else f", got {given(fault['input'])}"
     return InputError(f"{place}{shown_text(message, 300)}{got}")
+
+
+def read_stored(read: Callable[[str], T], body: str, failure: str) -> T:
+    """What a body in the store says. Raises StoreError, with what failed and which field is wrong."""
+    try:
+        return read(body)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error
 
 
 def _way(shape: Any, loc: Sequence[int | str]) -> tuple[list[str], type[BaseModel] | None]:

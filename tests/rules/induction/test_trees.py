@@ -8,9 +8,8 @@ import pytest
 
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.table import Columns, FactTable
-from acefraud.rules.induction import trees
 from acefraud.rules.induction.bins import BinnedTable, BinOptions
-from acefraud.rules.induction.trees import Branch, TreeOptions, _Grower, branches
+from acefraud.rules.induction.trees import Branch, TreeOptions, branches
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -110,23 +109,3 @@ def test_a_tree_looks_at_some_of_the_facts_only() -> None:
     )
     grown = conditions(table, generator.random(500) < 0.2, TreeOptions(facts_looked_at=0.25, leaves=60, price=0.0))
     assert 1 < len({fact for condition in grown for fact in condition.facts}) <= 6
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 400, 3000])
-@pytest.mark.parametrize("facts", [[0], [1, 3], [0, 1, 2, 3]])
-def test_few_rows_are_added_up_to_the_same_as_many(
-    count: int, facts: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = traffic(6)
-    dice = np.random.default_rng(count)
-    rows = BinnedTable.cut(table, dice.random(len(table)) < 0.2, BinOptions())
-    assert len({fact.bins for fact in rows.facts}) > 1
-    gradient, hessian = dice.normal(size=len(table)), dice.random(len(table))
-    grower = _Grower(rows, gradient, hessian, np.arange(len(rows.facts)), EVERY_FACT)
-    places, some = np.array(facts), np.sort(dice.choice(len(table), count, replace=False))
-    given = places, some, gradient[some], hessian[some]
-    at_once = grower._sums_at_once(*given, max(rows.facts[at].bins for at in facts))
-    monkeypatch.setattr(trees, "_FEW_CELLS", -1)
-    one_by_one = grower._sums(*given)
-    assert at_once.dtype == one_by_one.dtype
-    assert at_once.tolist() == one_by_one.tolist()

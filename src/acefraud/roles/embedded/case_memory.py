@@ -112,8 +112,7 @@ class LabelledFacts(ShortRepr):
         if not self.timed:
             drawn = np.array([crc32(case_id.encode()) for case_id in self.ids.tolist()])  # independent of the order
             return drawn >= APART_SHARE * 2**32
-        earlier: BoolArray = self.times <= np.quantile(self.times, 1 - APART_SHARE)
-        return earlier
+        return self.times <= np.quantile(self.times, 1 - APART_SHARE)
 
 
 _NO_CASES = LabelledFacts.of(Cases.of([]))

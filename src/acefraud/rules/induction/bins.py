@@ -247,8 +247,7 @@ def _cut_groups(
         """The share of fraud of each value, smoothed towards the base rate, and last that of rows without a value."""
         counts = np.bincount(codes[rows], minlength=len(words) + 1)
         frauds = np.bincount(codes[rows], labels[rows], minlength=len(words) + 1)
-        shares: FloatArray = (frauds + pull * base) / (counts + pull)
-        return shares
+        return (frauds + pull * base) / (counts + pull)
 
     folds = np.random.default_rng(0).integers(0, _FOLDS, len(codes))
     row_shares = np.zeros(len(codes))
@@ -305,8 +304,7 @@ def quantiles(ordered: FloatArray, count: int) -> FloatArray:
     places = np.arange(1, count + 1) / (count + 1) * (len(ordered) - 1)
     below = np.floor(places).astype(np.int64)
     low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
-    found: FloatArray = low + (high - low) * (places - below)
-    return found
+    return low + (high - low) * (places - below)
 
 
 def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:

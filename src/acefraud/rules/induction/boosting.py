@@ -377,8 +377,7 @@ def _average(
         fitted = search.fitted.only(are_in(search.conditions, frozenset(place)))
         chosen = [place[condition] for condition in search.conditions if condition in place]
         total += margins(strongest(masks[:, chosen], fitted.weights, cited), cases, fitted)
-    mean: FloatArray = total / len(searches)
-    return mean
+    return total / len(searches)
 
 
 class _Student:

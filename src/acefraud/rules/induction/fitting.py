@@ -108,8 +108,7 @@ def probabilities(log_odds: FloatArray) -> FloatArray:
 
 def signs_of(masks: BoolArray, cases: FitCases) -> FloatArray:
     """The sign of each condition's own lift over the share of fraud at the time."""
-    signs: FloatArray = np.sign(_excess(cases) @ masks)
-    return signs
+    return np.sign(_excess(cases) @ masks)
 
 
 def _excess(cases: FitCases) -> FloatArray:
@@ -441,8 +440,7 @@ def _weight(log_odds: FloatArray, frauds: BoolArray, ridge: float) -> float:
 
 
 def _loss(log_odds: FloatArray, frauds: BoolArray | FloatArray) -> FloatArray:
-    loss: FloatArray = np.logaddexp(0.0, log_odds) - frauds * log_odds
-    return loss
+    return np.logaddexp(0.0, log_odds) - frauds * log_odds
 
 
 # --- the points of the scorecard, fitted to labelled cases and shrunk towards where they started ---

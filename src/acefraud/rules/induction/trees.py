@@ -12,7 +12,6 @@ from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 _FEW_FACTS = 6
 """Up to this many facts a tree may use all of them."""
-_FEW_CELLS = 100_000
 _WORTH_MORE = 0.05
 """The share of its worth that a branch must lose without a test for the test to stay."""
 _PULL = 5.0
@@ -146,27 +145,13 @@ class _Grower:
 
     def _sums(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray) -> FloatArray:
         """Gradient, hessian and row count in each bin of each fact, padded to the widest."""
-        widest = int(self._bins[facts].max())
-        if len(facts) * len(rows) <= _FEW_CELLS:
-            return self._sums_at_once(facts, rows, g, h, widest)
-        sums = np.zeros((3, len(facts), widest))
+        sums = np.zeros((3, len(facts), int(self._bins[facts].max())))
         for at, fact in enumerate(facts):
             codes, bins = self._table.codes[fact][rows], self._bins[fact]
             sums[0, at, :bins] = np.bincount(codes, g, bins)
             sums[1, at, :bins] = np.bincount(codes, h, bins)
             sums[2, at, :bins] = np.bincount(codes, minlength=bins)
         return sums
-
-    def _sums_at_once(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray, widest: int) -> FloatArray:
-        """The sums of all facts in one call, which is faster for few rows."""
-        codes = self._table.codes[np.ix_(facts, rows)] + (np.arange(len(facts)) * widest)[:, None]
-        flat, cells = codes.reshape(-1), len(facts) * widest
-        parts = (
-            np.bincount(flat, np.tile(g, len(facts)), cells),
-            np.bincount(flat, np.tile(h, len(facts)), cells),
-            np.bincount(flat, minlength=cells),
-        )
-        return np.stack(parts).reshape(3, len(facts), widest).astype(np.float64)
 
     def _best_cuts(self, sums: FloatArray, order: _Order) -> tuple[FloatArray, IntArray]:
         """The best cut of each fact, and its gain."""
