@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from acefraud.core.comparison import NEGATED, Test
+from acefraud.core.comparison import NEGATED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, TIME_FACTS
 from acefraud.rules.reader.sentence import Sentence
@@ -130,6 +130,8 @@ def _is_plural(sentence: Sentence, at: int, nouns: Collection[str] | None = None
 
 def _is_past(condition: Condition) -> bool:
     """Whether a test is about the past of an entity, so that words after it may narrow that past."""
+    if any(isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN) for leaf in condition.leaves):
+        return False  # "a new card", "a known device"
     return any(
         (named := HISTORY_NAME.fullmatch(leaf.fact)) is not None
         and (not named["new"] or (isinstance(leaf, Test) and leaf.value is False))
