@@ -142,9 +142,9 @@ class RuleNotUnderstood(InputError):
     `not_understood` are the words, `did_you_mean` the facts they may have been meant to be, and `advice` tells what was
     read, what was not, and what can be said instead.
 
-    >>> problem = RuleNotUnderstood("not understood: 'amonts'", not_understood=["amonts"], did_you_mean=["amount"])
+    >>> problem = RuleNotUnderstood("not understood: 'amnts'", not_understood=["amnts"], did_you_mean=["amount"])
     >>> problem.not_understood, problem.did_you_mean
-    (('amonts',), ('amount',))
+    (('amnts',), ('amount',))
     """
 
     def __init__(

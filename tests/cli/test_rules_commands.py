@@ -13,18 +13,18 @@ def test_read_shows_both_faces_and_stores_nothing(trained: Any) -> None:
     read = trained.on_book("playbook", "read", "Decline amounts over $900 unless VPN is false", "--json").json
     assert read["condition"] == "amount > 900 and vpn is true"
     assert read["english"] == "amount above 900 and a VPN or proxy"
-    assert (read["argues"], read["action"]) == ("DECLINE", "evidence")
+    assert (read["argues"], read["action"]) == ("DECLINE", "always decline")
     assert (read["not_understood"], read["did_you_mean"]) == ([], [])
     assert trained.state() == state
 
 
 def test_read_names_what_it_does_not_understand(trained: Any) -> None:
-    read = trained.on_book("playbook", "read", "decline amonts over 900", "--json", code=1).json
+    read = trained.on_book("playbook", "read", "decline amnts over 900", "--json", code=1).json
     assert read["condition"] is None
     assert read["action"] == "note"
-    assert read["not_understood"] == ["amonts"]
+    assert read["not_understood"] == ["amnts"]
     assert "amount" in read["did_you_mean"]
-    assert "'amonts'" in trained.on_book("playbook", "read", "decline amonts over 900", code=1).out
+    assert "'amnts'" in trained.on_book("playbook", "read", "decline amnts over 900", code=1).out
 
 
 def test_read_works_before_there_is_a_playbook(shell: Any) -> None:
@@ -111,10 +111,11 @@ def test_dates_that_are_past_and_keys_that_nothing_has_are_pointed_out(trained: 
     assert "still to come" in trained.on_book("lists", "add", "burnt", "c1", "--until", "2020-01-01", code=2).err
 
 
-def test_a_rule_that_asks_for_a_review_says_how_to_get_one(trained: Any) -> None:
-    assert "--always review" in trained.on_book("playbook", "read", "Flag amounts over 7,000 for review").out
+def test_a_rule_that_asks_for_a_review_gets_one(trained: Any) -> None:
+    assert "always review: a policy" in trained.on_book("playbook", "read", "Flag amounts over 7,000 for review").out
     added = trained.on_book("playbook", "add", "amount over 7,000 should be looked at by an analyst", "--json").json
-    assert any("--always review" in remark for remark in added["remarks"])
+    assert added["policy"]["verdict"] == "REVIEW"
+    assert any("--as-evidence" in remark for remark in added["remarks"])
 
 
 def test_the_history_of_a_rule_shows_its_words(trained: Any) -> None:

@@ -103,7 +103,7 @@ def test_what_is_not_understood_is_named(text: str, named: str) -> None:
 
 def test_the_nearest_facts_are_suggested() -> None:
     assert "card_count_24h" in read_rule("card_cont_24h > 5", SHOP).did_you_mean
-    assert "browser" in read_rule("brwser is Chrome", SHOP).did_you_mean
+    assert "browser" in read_rule("brwsr is Chrome", SHOP).did_you_mean
 
 
 def test_two_readings_are_refused_and_both_are_shown() -> None:

@@ -118,7 +118,7 @@ def _in_words(reading: RuleReading) -> str:
         [
             f"Read as: {say(reading.condition)}",
             f" formal: {reading.condition}",
-            f" argues: {reading.argues or reading.rule.always or Bullet.WITHOUT_VERDICT}",
+            f" argues: {reading.argues or orders or Bullet.WITHOUT_VERDICT}",
             f" action: {action}",
             *([_WITH_OPTION[TAKEN_AS_POLICY]] if orders is not reading.rule.always else []),
         ]

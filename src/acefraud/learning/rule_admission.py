@@ -103,8 +103,8 @@ def _fires_on(learner: Learner, condition: Condition) -> str:
 def reading_as_json(reading: Reading, advice: Advice = NO_ADVICE) -> dict[str, Any]:
     """A reading for scripts and services.
 
-    >>> reading_as_json(read_rule(BulletPlaybook(), "decline amonts over 900"))["not_understood"]
-    ['amonts']
+    >>> reading_as_json(read_rule(BulletPlaybook(), "decline amnts over 900"))["not_understood"]
+    ['amnts']
     """
     condition, orders = reading.condition, reading.rule.orders
     policy = f"always {orders.lower()}" if orders else "evidence"

@@ -225,7 +225,7 @@ def _counted_before(sentence: Sentence, at: int) -> bool:
     start = at - 1
     while start > 0 and sentence.tokens[start - 1].text not in _ENDS_OF_TESTS:
         start -= 1
-    return any(token.kind is Kind.NUMBER for token in sentence.tokens[start:at])
+    return any(token.kind is Kind.NUMBER and token.value >= _LEAST_AMOUNT for token in sentence.tokens[start:at])
 
 
 # --- counts before what is counted ---

@@ -110,7 +110,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
         return None  # "to be reviewed, not declined"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
-    always = verdict if "always" in words or "never" in words else None
+    is_strict = ("always" in words or "never" in words) and not {"suspicious", "risky"}.intersection(words)
+    always = verdict if is_strict else None  # "always suspicious" is an opinion
     if Verdict.REVIEW in verdicts and not any(word in _ORDERS and word not in _REVIEW for word in words):
         verdict = Verdict.REVIEW  # "is fishy, review please"
     is_order = verdict is Verdict.REVIEW or (start == 0 and bool(said) and said[0] in _ORDERS)

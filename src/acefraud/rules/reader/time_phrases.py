@@ -51,6 +51,8 @@ _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | words("kinds_of_people")
 _WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
+_LATEST_MORNING = 8
+"""The latest hour at which a night ends, if only a number is said."""
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
 
@@ -190,6 +192,8 @@ def _within_part(part: str, first: float, last: float, is_bare: tuple[bool, bool
         return (first, last + 12 if all(is_bare) and last < first else last) if first != last else None
     low, high = _WITHIN[part]
     meant = [hour_in(part, hour) if bare else hour for hour, bare in zip((first, last), is_bare, strict=True)]
+    if part == "night" and is_bare[1] and last <= _LATEST_MORNING:
+        meant[1] = last  # a night ends in the morning: "(midnight to 6)"
     fits = [hour is not None and (low <= hour <= high if low < high else hour >= low or hour <= high) for hour in meant]
     start, stop = meant
     if start is None or stop is None or start == stop or not all(fits):

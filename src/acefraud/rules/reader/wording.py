@@ -36,7 +36,7 @@ _SOME = (
 _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 """Names and values, which stay as they are."""
 _QUOTES = "`\"“'"
-_QUOTED_OR_LONG = re.compile(rf"{_QUOTED.pattern}|\b[a-z]{{6,}}\b")
+_QUOTED_OR_LONG = re.compile(rf"{_QUOTED.pattern}|(?:^[A-Z]|\b)[a-z]{{5,}}\b")
 _KEPT = "\0"
 """What stands around the number of one of them for the time being."""
 _END = r"\s*[.!)]*\s*$"
@@ -137,7 +137,7 @@ class _Opinions(BaseModel, extra="forbid"):
 _OPINIONS = read_package_toml("acefraud.rules.reader", "opinions.toml", _Opinions)
 _OPINION_ENDS = r"(?=\s*(?:[.,;:!?)–—=]|-+>|-\s|→|$|(?:unless|except|if|when|whenever|where|as long as|provided)\b))"
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)"
+    r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we)|n't)"
     r"\s*(?:(?:be|been|a|an|any|the|all|really|very|so|that|mean|always|necessarily|please|just)\s+)*$",
     re.IGNORECASE,
 )
@@ -155,6 +155,22 @@ _SAID_AGAIN = re.compile(
     re.IGNORECASE,
 )
 """An opinion at the end that only repeats what the rule asked for before."""
+_EVERY_THEN = re.compile(
+    r"\s*(?:->|→|=>|:|\?)\s*(?:then )?"
+    r"(?=(?:every|all|any|anything|everything)\b[^:>?]*\b(?:review|decline|fine|suspicious)[.!\s]*$)",
+    re.IGNORECASE,
+)
+"""What stands between what a rule is about and what of it the verdict is for: "stores with frauds: every sale ..."."""
+_LAST_PART = re.compile(
+    rf"(?P<verdict>(?:[.,;:!?=>–—-]|^)\s*(?:\w+ ){{0,3}}?{_VERDICT}(?: it| them| that| those| all)?\s*)"
+    r"[.,;:!–—-]\s*(?P<rest>[^.;:]+)[.!\s]*$",
+    re.IGNORECASE,
+)
+_SHORTEST_RULE = 3
+"""Words that stand before a verdict if the rule is said before it."""
+_LINKING = frozenset(
+    ("if", "when", "where", "unless", "except", "only", "but", "and", "or", "with", "without", "for", "from", "as")
+)
 _SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
 
@@ -191,7 +207,21 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     for pattern, verdict in _opinions():
         text = pattern.sub(partial(plain, verdict=verdict), text)
     text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+    text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
     return re.sub(r",(?:\s*,)+", ",", text)
+
+
+def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
+    """The text without a remark at its end: "decline, somebody is emptying it" after what the rule is about.
+
+    What follows the verdict is a remark if no word of it means a fact, an entity or a number, and nothing links it.
+    """
+    match = _LAST_PART.search(text)
+    if match is None or len(tokens_of(text[: match.start()])) < _SHORTEST_RULE:
+        return text
+    said = {token.text for token in tokens_of(match["rest"])}
+    means = vocabulary.word_list - words("people") - words("transactions") - words("heads")
+    return text if said & (means | _LINKING) or any(map(str.isdigit, match["rest"])) else text[: match.start("rest")]
 
 
 # --- misspelt words: "diffrent", "suspicous" ---
@@ -216,12 +246,12 @@ def with_known_words(text: str, vocabulary: Vocabulary) -> str:
     known, own = _ordinary_words(), vocabulary.word_list
 
     def respell(match: re.Match[str]) -> str:
-        word = match[0]
+        word = match[0].lower()
         if word in known or singular(word) in known or singular(word) in own:
-            return word
+            return match[0]
         alike = [other for other in known if other[0] == word[0] and abs(len(other) - len(word)) < 2 and len(other) > 4]
         near = {other for other in alike if OSA.distance(word, other, score_cutoff=1) <= 1}
-        return near.pop() if len(near) == 1 else word
+        return near.pop() if len(near) == 1 else match[0]
 
     return _QUOTED_OR_LONG.sub(lambda match: match[0] if match[0][0] in _QUOTES else respell(match), text)
 
