@@ -208,7 +208,7 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
         text = pattern.sub(partial(plain, verdict=verdict), text)
     text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
-    return re.sub(r",(?:\s*,)+", ",", text)
+    return re.sub(r"[,;:]\s*(?=[,.!?])", "", text)
 
 
 def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
