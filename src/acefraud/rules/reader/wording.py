@@ -35,6 +35,8 @@ _SOME = (
 )
 _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 """Names and values, which stay as they are."""
+_SHORTEST_RESPELT = 5
+"""Letters of an ordinary word that is recognised if it is misspelt."""
 _QUOTES = "`\"“'"
 _QUOTED_OR_LONG = re.compile(rf"{_QUOTED.pattern}|(?:^[A-Z]|\b)[a-z]{{5,}}\b")
 _KEPT = "\0"
@@ -249,11 +251,21 @@ def with_known_words(text: str, vocabulary: Vocabulary) -> str:
         word = match[0].lower()
         if word in known or singular(word) in known or singular(word) in own:
             return match[0]
-        alike = [other for other in known if other[0] == word[0] and abs(len(other) - len(word)) < 2 and len(other) > 4]
-        near = {other for other in alike if OSA.distance(word, other, score_cutoff=1) <= 1}
+        near = {other for other in known if _is_misspelt(word, other)}
         return near.pop() if len(near) == 1 else match[0]
 
     return _QUOTED_OR_LONG.sub(lambda match: match[0] if match[0][0] in _QUOTES else respell(match), text)
+
+
+def _is_misspelt(word: str, meant: str) -> bool:
+    """Whether a word is another one with a letter left out, doubled or swapped; a plural, or another letter, is not."""
+    if len(meant) < _SHORTEST_RESPELT or word[0] != meant[0] or meant == f"{word}s" or len(word) > len(meant) + 1:
+        return False
+    if OSA.distance(word, meant, score_cutoff=1) != 1:
+        return False
+    if len(word) == len(meant):
+        return sorted(word) == sorted(meant)
+    return len(word) < len(meant) or any(word == f"{meant[:at]}{meant[at]}{meant[at:]}" for at in range(len(meant)))
 
 
 # --- misspelt names: "supplements" for `NumberOfSuppliments` ---
