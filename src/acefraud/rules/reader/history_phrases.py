@@ -12,7 +12,18 @@ from collections.abc import Iterator, Sequence
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, KILOMETRES, Fact, Measure
-from acefraud.rules.reader.quantities import COUNT, Bound, Bounds, bounded, bounds, comparators, counts, figures, limit
+from acefraud.rules.reader.quantities import (
+    COUNT,
+    Bound,
+    Bounds,
+    bounded,
+    bounds,
+    comparators,
+    counts,
+    figures,
+    limit,
+    numbers,
+)
 from acefraud.rules.reader.sentence import Entities, Sentence, Tests, remembered
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
 
@@ -272,6 +283,10 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
         is_verdict = start == at + 1 and sentence.is_word(at, "fraud")  # "(this is) fraud on the card"
         if figure != "count" and not is_verdict:
             yield from _of_entity(sentence, figure, limit(Op.ABOVE, 0.0), start)
+    for bound, after in bounds(sentence, at, _SUM):  # "more than 20 million in 24 hours on the account"
+        said = [figure for index in range(at, after) for figure, _ in numbers(sentence, index)]
+        if any(figure.is_money or figure.scale > 1 for figure in said):
+            yield from _in_window_of_entity(sentence, "sum", bound, after)
     for bound, after in _numbers_of(sentence, at):
         counted = [(figure, then, True) for figure, then in _counted(sentence, after)]
         differ = sentence.is_one_of(after, _DIFFERENT)
@@ -302,8 +317,13 @@ def _of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
     place = sentence.skipped(at, linking)
     for entities, after in sentence.entities(sentence.skipped(place)) if place > at else ():
         yield from _each(sentence, entities, figure, bound, after)
+    yield from _in_window_of_entity(sentence, figure, bound, at)
+
+
+def _in_window_of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
+    """ "in an hour on the card" """
     for hours, then in _window(sentence, at):
-        start = sentence.skipped(then, linking)
+        start = sentence.skipped(then, BELONGS | _MET)
         for name, end in sentence.entity(sentence.skipped(start)) if start > then else ():
             if (fact := sentence.vocabulary.windows.get(f"{name}_{figure}", {}).get(hours)) is not None:
                 yield bound(fact.name), end
