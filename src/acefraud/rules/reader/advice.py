@@ -14,11 +14,11 @@ from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import say
 from acefraud.rules.reader.facts import HOURS, TIME_FACTS
-from acefraud.rules.reader.grammar import tests_at
+from acefraud.rules.reader.grammar import is_impossible, tests_at
 from acefraud.rules.reader.quantities import among, bounds, figures
 from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, read_rule
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, tokens_of, words
+from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
@@ -134,7 +134,7 @@ def _parts(sentence: Sentence) -> list[Part]:
     by_end: dict[int, list[Part]] = {}
     for start in range(len(sentence.tokens)):
         for condition, end in tests_at(sentence, start):
-            if not concluded.intersection(range(start, end)):
+            if not concluded.intersection(range(start, end)) and not _may_count(sentence, start, end, condition):
                 by_end.setdefault(end, []).append((start, end, condition))
     for end in range(1, len(sentence.tokens) + 1):
         options = [best[-1]]
@@ -143,6 +143,14 @@ def _parts(sentence: Sentence) -> list[Part]:
             options.append((covered + end - part[0], count - 1, [*before, part]))
         best.append(max(options, key=lambda option: option[:2]))
     return best[-1][2]
+
+
+def _may_count(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
+    """Whether a number taken for an amount may count what follows it: "more than 3 (users)", "4k (in 24 hours)"."""
+    if condition.facts != {"amount"} or any(sentence.facts(at, "number") for at in range(start, end)):
+        return False
+    following = sentence.token(end)
+    return following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
 
 
 def _unread(sentence: Sentence, parts: Sequence[Part]) -> list[tuple[int, int]]:
@@ -171,41 +179,77 @@ def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
 
 
 _ENTITY_NOUNS, _DATES, _NOT_SHOWN = words("entity_nouns"), words("dates"), words("not_shown")
+_AFTER_AMOUNT = (
+    *phrases("or"),
+    "and",
+    "but",
+    "unless",
+    "except",
+    "if",
+    "when",
+    "with",
+    "at",
+    "from",
+    "then",
+    "is",
+    "be",
+)
 _KINDS = ("number", "flag", "category")
-_DENIALS = ("no", "not", "without", "never", "unless", "except")
+_EXAMPLES = {"number": "'`{}` above 5'", "flag": "'`{}` is true'", "category": "'`{}` is \"...\"'"}
+_COUNTING = ("different", "distinct", "several", "known", "fraud", "another", "other", "seen", "shared")
+_DENIALS = ("no", "not", "without", "never", "unless", "except", "neither", "nor", "but", "otherwise", "only", "nobody")
 
 
 def _missing(sentence: Sentence, unread: Sequence[tuple[int, int]], rule: ReadRule) -> Iterator[str]:
     """Why a part cannot be read, where that can be told."""
-    said = {token.text for start, end in unread for token in sentence.tokens[start:end]}
+    vocabulary = sentence.vocabulary
     yield from _missing_lists(sentence)
-    hours = sorted({hours for windows in sentence.vocabulary.windows.values() for hours in windows})
+    yield from dict.fromkeys(reason for start, end in unread for reason in _missing_past(sentence, start, end))
+    said = {token.text for start, end in unread for token in sentence.tokens[start:end]}
+    tells_month = any("month" in fact.words for fact in vocabulary.facts.values())
+    if said & _DATES and not tells_month:
+        yield "No fact here tells the date or the month; the hour and the weekday can be used where rows have a time."
+    known = vocabulary.word_list | GRAMMAR_WORDS | words("lists_by_name")
+    odd = [word for word in rule.not_understood if not set(_texts(word)) <= known]
+    if odd:
+        near = ", ".join(f"`{name}`" for name in nearest_facts(odd, vocabulary, 3))
+        means = f" Nearest in meaning: {near}." if near else ""
+        yield f"No fact here is about {_quoted(odd)}; a column that tells it would make it one.{means}"
+    named = dict.fromkeys(
+        fact.name for start, end in unread for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)
+    )
+    if not odd:
+        examples = [_EXAMPLES[vocabulary.facts[name].kind].format(name) for name in named if name not in TIME_FACTS]
+        such_as = f", such as {' or '.join(examples[:2])}" if examples else ""
+        yield f"Its words are known, but not what they say together: say it in shorter conditions{such_as}."
+
+
+def _missing_past(sentence: Sentence, start: int, end: int) -> Iterator[str]:
+    """What is counted in a part, but not kept: the past of an entity, or a period of it."""
+    kept = sentence.vocabulary.windows
+    entities = list(dict.fromkeys(sentence.vocabulary.entities.values()))
+    counts = any(token.kind is Kind.NUMBER for token in sentence.tokens[start:end]) or sentence.has_word(
+        start, end, *_COUNTING
+    )
+    strangers = [
+        token.shown
+        for place, token in enumerate(sentence.tokens[start:end], start)
+        if token.text in _ENTITY_NOUNS and not sentence.entity(place)
+    ]
+    if counts and strangers:
+        past = f"the past of {_quoted(entities)} is" if entities else "nothing is"
+        yield f"{_quoted(strangers)} are not counted here: {past} kept of what recurs."
+    hours = sorted({hours for windows in kept.values() for hours in windows})
     wanted = {
         figure.value * HOURS[figure.unit]
-        for start, end in unread
         for place in range(start, end)
         for figure, _ in figures(sentence, place)
         if figure.unit in HOURS
     }
-    if hours and wanted - set(hours):
-        kept = ", ".join(_WINDOWS.get(each, f"{each:g} hours") for each in hours)
-        yield f"The past is counted over {kept}; other periods are not kept."
-    pasts = dict.fromkeys(sentence.vocabulary.entities.values())
-    if said & _ENTITY_NOUNS and not any(sentence.entity(place) for start, end in unread for place in range(start, end)):
-        kept = f"It is kept of {_quoted(list(pasts))}." if pasts else "It is kept of nothing here."
-        yield f"What is counted of {_quoted(sorted(said & _ENTITY_NOUNS))} is its past, which is not kept. {kept}"
-    if said & _DATES:
-        yield "No fact here tells the date or the month; the hour and the weekday can be used where rows have a time."
-    known = sentence.vocabulary.word_list | GRAMMAR_WORDS | words("lists_by_name")
-    odd = [word for word in rule.not_understood if not set(_texts(word)) <= known]
-    if odd:
-        near = ", ".join(f"`{name}`" for name in nearest_facts(odd, sentence.vocabulary, 3))
-        means = f" Nearest in meaning: {near}." if near else ""
-        yield f"No fact here is about {_quoted(odd)}; a column that tells it would make it one.{means}"
-    named = {fact.name for start, end in unread for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)}
-    if named and not odd:
-        what = ", ".join(f"`{name}`" for name in sorted(named))
-        yield f"It names {what}, but what it says of that is not a comparison with a value or with another fact here."
+    counted = sentence.has_word(start, end, "time", "total", "spent", *TRANSACTIONS)
+    if counted and any(sentence.entity(place) for place in range(start, end)) and wanted - set(hours) and hours:
+        periods = ", ".join(_WINDOWS.get(each, f"{each:g} hours") for each in hours)
+        yield f"Counts and sums are kept over {periods}; the time since the last transaction can be any."
 
 
 def _missing_lists(sentence: Sentence) -> Iterator[str]:
@@ -232,6 +276,8 @@ def _suggested(
     for other, left_out in _other_wordings(text, sentence, parts, unread):
         rule = read_rule(other, sentence.vocabulary)
         for condition in (rule.condition,) if rule.condition is not None else rule.readings:
+            if is_impossible(condition):
+                continue
             suggestion = Suggestion(said.format(say(condition)), condition, left_out)
             found.setdefault(condition, suggestion)
         if len(found) >= MOST_SUGGESTIONS:
@@ -252,6 +298,9 @@ def _other_wordings(
         for said in _about_facts(sentence, start, end):
             yield f"{text[: tokens[start].start]}{said}{text[tokens[end - 1].end :]}", ()
     shown = tuple(text[start:end] for start, end in chunks)
+    covered = {place for start, end, _ in parts for place in range(start, end)}
+    if any(sentence.is_one_of(place, _DENIALS) for place in range(len(tokens)) if place not in covered):
+        return  # without its exception or negation a rule would be turned round
     if chunks:
         shorter = text
         for start, end in reversed(chunks):

@@ -12,7 +12,7 @@ from functools import cache
 
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import AnyOf, Condition
-from acefraud.rules.reader.facts import TIME_FACTS
+from acefraud.rules.reader.facts import HISTORY_NAME, TIME_FACTS
 from acefraud.rules.reader.history_phrases import history_tests, last_event_tests, new_pair_tests
 from acefraud.rules.reader.joints import (
     JoinedTest,
@@ -121,7 +121,7 @@ class Grammar:
             condition = None if may_be_a_choice(cut.tests, as_object=self._as_object) else folded(cut.tests)
             if condition is None:
                 unclear.append((cost, cut.tests))
-            elif not _is_impossible(condition):
+            elif not is_impossible(condition):
                 whole.append((cost, condition))
         if unclear and not whole:
             self.doubtful = ways_to_take(min(unclear, key=lambda costly: costly[0])[1])
@@ -286,7 +286,7 @@ def _without_option(condition: Condition, option: Condition, named: Collection[s
     return among(part.fact, left_values) if 0 < len(left_values) < len(part.value) else None
 
 
-def _is_impossible(condition: Condition) -> bool:
+def is_impossible(condition: Condition) -> bool:
     """Whether a conjunction asks for what nobody means.
 
     That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
@@ -294,7 +294,9 @@ def _is_impossible(condition: Condition) -> bool:
     """
     flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
     has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
-    checks = (_has_two_values, _has_odd_bounds, _excludes_every_option)
+    if ("night", True) in flags and "hour" in condition.facts:
+        return True  # "at night after 10 pm": the hours that are said, or those of the night?
+    checks = (_has_two_values, _has_odd_bounds, _excludes_every_option, _has_past_of_new)
     return has_both_ways or any(is_odd(condition) for is_odd in checks)
 
 
@@ -306,6 +308,14 @@ def _excludes_every_option(condition: Condition) -> bool:
         for part in condition.parts
         if isinstance(part, AnyOf)
     )
+
+
+def _has_past_of_new(condition: Condition) -> bool:
+    """Whether something is said of the past of an entity that has none: "a new account that moved 50 million"."""
+    tests = [part for part in condition.parts if isinstance(part, Test)]
+    new = {part.fact.removesuffix("_hours_since_last") for part in tests if part.op is Op.MISSING}
+    past = [named["entity"] for part in tests if part.op in ORDERED and (named := HISTORY_NAME.fullmatch(part.fact))]
+    return any(entity in new for entity in past)
 
 
 def _has_odd_bounds(condition: Condition) -> bool:
