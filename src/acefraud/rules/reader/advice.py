@@ -24,6 +24,8 @@ from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
 MOST_SUGGESTIONS = 3
 _LEAST_LIKENESS = 80.0
+_LEAST_AMOUNT = 50
+"""A smaller number is not shown as an amount, unless it is said to be one."""
 _WINDOWS = {1.0: "1 hour", 24.0: "24 hours", 168.0: "7 days", 720.0: "30 days"}
 Part = tuple[int, int, Condition]
 """Where words that were read begin and end, and what they say."""
@@ -149,7 +151,9 @@ def _may_count(sentence: Sentence, start: int, end: int, condition: Condition) -
     """Whether a number taken for an amount may count what follows it: "more than 3 (users)", "4k (in 24 hours)"."""
     if condition.facts != {"amount"} or any(sentence.facts(at, "number") for at in range(start, end)):
         return False
-    following = sentence.token(end)
+    following, compared = sentence.token(end), sentence.tokens[start:end]
+    if any(token.kind is Kind.NUMBER and token.value < _LEAST_AMOUNT and not token.is_money for token in compared):
+        return True
     return following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
 
 
@@ -238,7 +242,7 @@ def _missing_past(sentence: Sentence, start: int, end: int) -> Iterator[str]:
     ]
     if counts and strangers:
         past = f"the past of {_quoted(entities)} is" if entities else "nothing is"
-        yield f"{_quoted(strangers)} are not counted here: {past} kept of what recurs."
+        yield f"{_quoted(strangers)} cannot be counted here: {past} kept."
     hours = sorted({hours for windows in kept.values() for hours in windows})
     wanted = {
         figure.value * HOURS[figure.unit]
