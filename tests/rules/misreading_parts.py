@@ -1,7 +1,7 @@
 """Small statements about the facts of a world, each in several wordings and with its certain meaning.
 
-The meanings are expressions of `phrasing_reference`. They come from plain English and from what docs/rules.md defines (a night
-is 23:00 to 6:00, a month is 30 days), not from what the reader makes of the words.
+The meanings are expressions of `phrasing_reference`. They come from plain English and from what docs/rules.md
+defines (a night is 23:00 to 6:00, a month is 30 days), not from what the reader makes of the words.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ WINDOWS = {
 }
 NOT_KEPT = ("in 10 minutes", "in 3 hours", "in two days", "in 90 days", "in two weeks", "within 6 hours", "in 5 days")
 MORE = ("over", "above", "more than", "greater than", "larger than", "higher than", "in excess of", "exceeding")
+LEAST = ("at least", "no less than", "not less than", "not below", "not under")
+MOST = ("at most", "no more than", "not more than", "up to", "not over", "not above", "no higher than")
 LESS = ("under", "below", "less than", "smaller than", "lower than")
 TIMES: dict[tuple[float, float], Words] = {
     (22, 4): ("between 10 pm and 4 am", "from 10 pm to 4 am", "between 22:00 and 4:00", "between 10pm and 4am"),
@@ -108,7 +110,9 @@ def pick(dice: Random, table: dict[int, Words] | dict[float, Words]) -> tuple[fl
     return value, dice.choice(table[value])
 
 
-def comparison(dice: Random, fact: str, table: dict[int, Words] | dict[float, Words], more: Words = MORE, less: Words = LESS) -> tuple[str, str]:
+def comparison(
+    dice: Random, fact: str, table: dict[int, Words] | dict[float, Words], more: Words = MORE, less: Words = LESS
+) -> tuple[str, str]:
     """A comparison of a fact in words, which "not" can stand before, and its meaning."""
     value, said = pick(dice, table)
     if dice.random() < 0.6:
@@ -125,10 +129,10 @@ def any_comparison(dice: Random, fact: str, table: dict[int, Words] | dict[float
         [
             (f"{dice.choice(MORE)} {a}", f"gt('{fact}', {low})"),
             (f"{dice.choice(LESS)} {b}", f"lt('{fact}', {high})"),
-            (f"{dice.choice(('at least', 'no less than', 'not less than', 'not below', 'not under'))} {a}", f"ge('{fact}', {low})"),
+            (f"{dice.choice(LEAST)} {a}", f"ge('{fact}', {low})"),
             (f"{a} {dice.choice(('or more', 'and up', 'or above', 'or higher'))}", f"ge('{fact}', {low})"),
             (
-                f"{dice.choice(('at most', 'no more than', 'not more than', 'up to', 'not over', 'not above', 'no higher than'))} {b}",
+                f"{dice.choice(MOST)} {b}",
                 f"le('{fact}', {high})",
             ),
             (f"{b} {dice.choice(('or less', 'or below', 'or lower'))}", f"le('{fact}', {high})"),
@@ -140,7 +144,7 @@ def any_comparison(dice: Random, fact: str, table: dict[int, Words] | dict[float
             (f"{below} {a} or {above} {b}", f"OR(lt('{fact}', {low}), gt('{fact}', {high}))"),
             (f"not between {a} and {b}", f"NOT(between('{fact}', {low}, {high}))"),
         ]
-    )  # fmt: skip
+    )
 
 
 def measure(about: str, noun: str, fact: str, table: dict[int, Words], *, after: bool = False) -> Maker:
@@ -166,8 +170,18 @@ def amount(table: dict[int, Words] = MONEY) -> Maker:
     return measure("amount", "amount", "amount", table, after=True)
 
 
-def flag(fact: str, clause: Words, denied: Words, *, bare: Words = (), not_bare: Words = (), after: Words = (), not_after: Words = ()) -> Maker:
-    return lambda dice: Part(fact, f"flag('{fact}')", clause, denied, bare, not_bare, after, not_after)
+def flag(
+    fact: str,
+    clause: Words,
+    denied: Words,
+    *,
+    bare: Words = (),
+    not_bare: Words = (),
+    after: Words = (),
+    not_after: Words = (),
+) -> Maker:
+    part = Part(fact, f"flag('{fact}')", clause, denied, bare, not_bare, after, not_after)
+    return lambda _: part
 
 
 def value(fact: str, noun: str, values: Sequence[str]) -> Maker:
@@ -213,7 +227,16 @@ def time_of_day(dice: Random) -> Part:
 def day(dice: Random) -> Part:
     if dice.random() < 0.2:
         said, means = dice.choice(("at the weekend", "on weekends", "on a weekend")), "flag('weekend')"
-        return Part("time", means, (f"it happens {said}",), (f"it does not happen {said}",), (said,), (f"not {said}",), (said,), (f"not {said}",))
+        return Part(
+            "time",
+            means,
+            (f"it happens {said}",),
+            (f"it does not happen {said}",),
+            (said,),
+            (f"not {said}",),
+            (said,),
+            (f"not {said}",),
+        )
     days = dice.sample(WEEK, dice.choice((1, 1, 2)))
     means = f"isin('weekday', {days!r})"
     if len(days) == 1:
@@ -252,10 +275,22 @@ def day_and_time(dice: Random) -> Part:
     span: tuple[float, float]
     kind = dice.randrange(4)
     if kind == 0:
-        said = (f"on {one} nights", f"{one} night", f"on {one} night", f"at night on {one}s", f"{one}s at night", f"on {one}s at night")
+        said = (
+            f"on {one} nights",
+            f"{one} night",
+            f"on {one} night",
+            f"at night on {one}s",
+            f"{one}s at night",
+            f"on {one}s at night",
+        )
         means = night_of([one])
     elif kind == 1:
-        said = (f"on {one} and {other} nights", f"{one} or {other} night", f"on {one} or {other} nights", f"at night on {one}s or {other}s")
+        said = (
+            f"on {one} and {other} nights",
+            f"{one} or {other} night",
+            f"on {one} or {other} nights",
+            f"at night on {one}s or {other}s",
+        )
         means = night_of([one, other])
     elif kind == 2:
         span, name = dice.choice([((6, 12), "morning"), ((12, 18), "afternoon"), ((18, 23), "evening")])
@@ -267,7 +302,14 @@ def day_and_time(dice: Random) -> Part:
         said = (f"on {one}s {when}", f"{when} on {one}s", f"{one}s {when}")
         means = f"AND(is_('weekday', '{one}'), hours{span})"
     on = tuple(each for each in said if each.startswith(("on ", "at ", "in ", "between", "from")))
-    return Part("time", means, tuple(f"it happens {each}" for each in on), tuple(f"it does not happen {each}" for each in on), said, after=on)
+    return Part(
+        "time",
+        means,
+        tuple(f"it happens {each}" for each in on),
+        tuple(f"it does not happen {each}" for each in on),
+        said,
+        after=on,
+    )
 
 
 def age(about: str, noun: str, fact: str, table: dict[int, Words]) -> Maker:
@@ -282,15 +324,18 @@ def age(about: str, noun: str, fact: str, table: dict[int, Words]) -> Maker:
                 (f"ge('{fact}', {number})", (f"at least {said} old",), ""),
                 (f"le('{fact}', {number})", (f"no more than {said} old", f"at most {said} old"), ""),
             ]
-        )  # fmt: skip
+        )
         plain = tuple(each for each in words if not each.startswith("no "))
         return Part(
             about,
             means,
             clause=tuple(f"the {noun} is {each}" for each in words),
-            denied=tuple(f"the {noun} is not {each}" for each in plain) + tuple(f"the {noun} isn't {each}" for each in plain),
+            denied=tuple(f"the {noun} is not {each}" for each in plain)
+            + tuple(f"the {noun} isn't {each}" for each in plain),
             bare=tuple(f"{noun} {each}" for each in words),
-            after=(f"from {'an' if noun[0] in 'aeiou' else 'a'} {noun} {after} {said}",) if after and noun == "account" else (),
+            after=(f"from {'an' if noun[0] in 'aeiou' else 'a'} {noun} {after} {said}",)
+            if after and noun == "account"
+            else (),
         )
 
     return make
@@ -304,12 +349,18 @@ def how_many(about: str, noun: str, fact: str, subject: str, not_subject: str) -
         means, words = dice.choice(
             [
                 (f"gt('{fact}', {number})", (f"more than {said} {noun}",)),
-                (f"ge('{fact}', {number})", (f"at least {said} {noun}", f"{said} or more {noun}", f"no fewer than {said} {noun}")),
+                (
+                    f"ge('{fact}', {number})",
+                    (f"at least {said} {noun}", f"{said} or more {noun}", f"no fewer than {said} {noun}"),
+                ),
                 (f"lt('{fact}', {number})", (f"fewer than {said} {noun}", f"less than {said} {noun}")),
-                (f"le('{fact}', {number})", (f"at most {said} {noun}", f"no more than {said} {noun}", f"up to {said} {noun}")),
+                (
+                    f"le('{fact}', {number})",
+                    (f"at most {said} {noun}", f"no more than {said} {noun}", f"up to {said} {noun}"),
+                ),
                 (f"eq('{fact}', 0)", (f"no {noun}",)),
             ]
-        )  # fmt: skip
+        )
         deniable = tuple(each for each in words if each.split()[0] in ("more", "at", "fewer", "less"))
         return Part(
             about,
@@ -325,7 +376,9 @@ def how_many(about: str, noun: str, fact: str, subject: str, not_subject: str) -
 
 def usual(about: str, fact: str, whose: str) -> Maker:
     def make(dice: Random) -> Part:
-        factor, said = dice.choice([(2, "twice"), (2, "double"), (3, "three times"), (3, "3 times"), (5, "five times"), (10, "10 times")])
+        factor, said = dice.choice(
+            [(2, "twice"), (2, "double"), (3, "three times"), (3, "3 times"), (5, "five times"), (10, "10 times")]
+        )
         more, means = dice.choice([("more than", "gt"), ("over", "gt"), ("at least", "ge"), ("less than", "lt")])
         words = f"{more} {said} the usual amount{whose}"
         return Part(
@@ -396,17 +449,36 @@ def money_of(entity: str, table: dict[int, Words] = MONEY) -> Maker:
 
     def make(dice: Random) -> Part:
         window = dice.choice(list(WINDOWS))
-        when, span = dice.choice(WINDOWS[window]), {"1h": "1 hour", "24h": "24 hour", "7d": "7 day", "30d": "30 day"}[window]
+        when, span = (
+            dice.choice(WINDOWS[window]),
+            {"1h": "1 hour", "24h": "24 hour", "7d": "7 day", "30d": "30 day"}[window],
+        )
         kind, name = dice.choice([("sum", "total"), ("mean", "average"), ("max", "maximum")])
         fact = f"{entity}_{kind}_{window}"
         if dice.random() < 0.4:
             said = dice.choice(("above", "more than", "higher than"))
             words = f"{said} the {entity}'s {span} {name}"
-            return Part("amount", f"gt('amount', fact('{fact}'))", (f"the amount is {words}",), (f"the amount is not {words}",), (f"amount {words}",))
+            return Part(
+                "amount",
+                f"gt('amount', fact('{fact}'))",
+                (f"the amount is {words}",),
+                (f"the amount is not {words}",),
+                (f"amount {words}",),
+            )
         said, means = comparison(dice, fact, table)
         noun = f"{entity}'s {span} {name}"
-        total = (f"the {entity} spent {said} {when}",) if kind == "sum" and said.startswith(("more than", "less than", "over")) else ()
-        return Part(f"{entity}_money", means, (f"the {noun} is {said}", *total), (f"the {noun} is not {said}",), (f"{noun} {said}",))
+        total = (
+            (f"the {entity} spent {said} {when}",)
+            if kind == "sum" and said.startswith(("more than", "less than", "over"))
+            else ()
+        )
+        return Part(
+            f"{entity}_money",
+            means,
+            (f"the {noun} is {said}", *total),
+            (f"the {noun} is not {said}",),
+            (f"{noun} {said}",),
+        )
 
     return make
 
@@ -415,10 +487,17 @@ def since_last(entity: str) -> Maker:
     def make(dice: Random) -> Part:
         number, said = pick(dice, HOURS)
         fact = f"{entity}_hours_since_last"
-        means, words = dice.choice([("lt", "less than"), ("gt", "more than"), ("ge", "at least"), ("le", "no more than")])
+        means, words = dice.choice(
+            [("lt", "less than"), ("gt", "more than"), ("ge", "at least"), ("le", "no more than")]
+        )
         clause = f"the last transaction of the {entity} was {words} {said} ago"
         denied = () if words.startswith("no") else (clause.replace(" was ", " was not "),)
-        return Part(f"{entity}_last", f"{means}('{fact}', {number})", (clause, f"the {entity}'s last transaction was {words} {said} ago"), denied)
+        return Part(
+            f"{entity}_last",
+            f"{means}('{fact}', {number})",
+            (clause, f"the {entity}'s last transaction was {words} {said} ago"),
+            denied,
+        )
 
     return make
 
@@ -428,12 +507,20 @@ def newness(entity: str, other: str) -> Maker:
     a = "an" if entity[0] in "aeiou" else "a"
     return flag(
         fact,
-        (f"the {entity} is new to the {other}", f"the {other} has never seen the {entity}", f"the {entity} has never used the {other}"),
-        (f"the {entity} is not new to the {other}", f"the {entity} isn't new to the {other}", f"the {other} has seen the {entity} before"),
+        (
+            f"the {entity} is new to the {other}",
+            f"the {other} has never seen the {entity}",
+            f"the {entity} has never used the {other}",
+        ),
+        (
+            f"the {entity} is not new to the {other}",
+            f"the {entity} isn't new to the {other}",
+            f"the {other} has seen the {entity} before",
+        ),
         bare=(f"{a} {entity} that is new to the {other}", f"{a} {entity} new to the {other}"),
         not_bare=(f"{a} {entity} that is not new to the {other}",),
         after=(f"with {a} {entity} that is new to the {other}",),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -465,7 +552,7 @@ class Bands:
             high = {"fewer": number - 1, "most": number, "span": number}.get(kind, high)
             inside = [name for name, (a, b) in self.ranges.items() if low <= a and b <= high]
             cut = [name for name, (a, b) in self.ranges.items() if name not in inside and a <= high and low <= b]
-            if bool(cut) is sayable or not inside and sayable or len(inside) == len(self.ranges):
+            if bool(cut) is sayable or (not inside and sayable) or len(inside) == len(self.ranges):
                 continue
             text = words.format(n=number, low=start, noun=self.noun)
             return text, f"isin('{self.fact}', {inside!r})" if sayable else UNSAYABLE
@@ -485,7 +572,12 @@ class Bands:
 
 
 INF = float("inf")
-CLAIMS = Bands("PastNumberOfClaims", "past claims", {"none": (0, 0), "1": (1, 1), "2 to 4": (2, 4), "more than 4": (5, INF)}, (1, 2, 3, 4, 5))
+CLAIMS = Bands(
+    "PastNumberOfClaims",
+    "past claims",
+    {"none": (0, 0), "1": (1, 1), "2 to 4": (2, 4), "more than 4": (5, INF)},
+    (1, 2, 3, 4, 5),
+)
 CARS = Bands(
     "NumberOfCars",
     "cars",
@@ -511,7 +603,12 @@ def vehicle_price(dice: Random) -> Part:
     figure = int(PRICES[index].split()[0])
     number = dice.choice((f"{figure:,}", f"{figure}", f"${figure:,}", f"{figure // 1000}k"))
     above, said = dice.choice(
-        [(True, f"at least {number}"), (True, f"{number} or more"), (False, f"under {number}"), (False, f"below {number}")]
+        [
+            (True, f"at least {number}"),
+            (True, f"{number} or more"),
+            (False, f"under {number}"),
+            (False, f"below {number}"),
+        ]
     )
     means = f"isin('VehiclePrice', {list(PRICES[index:] if above else PRICES[:index])!r})"
     denied = () if " or " in said else (f"the vehicle price is not {said}",)

@@ -1,4 +1,4 @@
-"""Sentences with a certain meaning, made from parts by templates: what joins them, what says the verdict, what stands around."""
+"""Sentences with a certain meaning, made from parts: what joins them, what says the verdict, what stands around."""
 
 from __future__ import annotations
 
@@ -20,35 +20,68 @@ WORLDS: dict[str, list[Maker]] = {
             "vpn",
             ("the customer uses a VPN", "a VPN is used", "there is a VPN"),
             ("the customer does not use a VPN", "no VPN is used", "there is no VPN", "the customer isn't using a VPN"),
-            bare=("VPN", "a VPN"), not_bare=("no VPN", "without a VPN", "not a VPN"),
-            after=("with a VPN",), not_after=("without a VPN", "with no VPN"),
+            bare=("VPN", "a VPN"),
+            not_bare=("no VPN", "without a VPN", "not a VPN"),
+            after=("with a VPN",),
+            not_after=("without a VPN", "with no VPN"),
         ),
         flag(
             "emulator",
             ("an emulator is used", "the customer uses an emulator"),
             ("no emulator is used", "the customer doesn't use an emulator", "there is no emulator"),
-            bare=("emulator", "an emulator"), not_bare=("no emulator", "without an emulator"),
-            after=("with an emulator",), not_after=("without an emulator",),
+            bare=("emulator", "an emulator"),
+            not_bare=("no emulator", "without an emulator"),
+            after=("with an emulator",),
+            not_after=("without an emulator",),
         ),
         flag(
-            "vip", ("the customer is a VIP",), ("the customer is not a VIP", "the customer isn't a VIP", "the customer is no VIP"),
-            bare=("VIP", "a VIP"), not_bare=("not a VIP", "no VIP"), after=("of VIPs", "by VIPs"),
+            "vip",
+            ("the customer is a VIP",),
+            ("the customer is not a VIP", "the customer isn't a VIP", "the customer is no VIP"),
+            bare=("VIP", "a VIP"),
+            not_bare=("not a VIP", "no VIP"),
+            after=("of VIPs", "by VIPs"),
         ),
-        flag("verified", ("the customer is verified",), ("the customer is not verified", "the customer isn't verified"),
-             bare=("verified",), not_bare=("not verified",)),
-        flag("new_payee", ("the payee is new",), ("the payee is not new", "the payee isn't new"),
-             bare=("new payee", "a new payee"), not_bare=("no new payee", "not a new payee"),
-             after=("to a new payee",)),
-        flag("new_device", ("the device is new", "it is a new device"), ("the device is not new", "the device isn't new"),
-             bare=("new device",), not_bare=("no new device", "not a new device"), after=("from a new device",)),
-        flag("password_reset", ("there was a recent password reset",), ("there was no recent password reset",),
-             bare=("recent password reset",), not_bare=("no recent password reset",)),
+        flag(
+            "verified",
+            ("the customer is verified",),
+            ("the customer is not verified", "the customer isn't verified"),
+            bare=("verified",),
+            not_bare=("not verified",),
+        ),
+        flag(
+            "new_payee",
+            ("the payee is new",),
+            ("the payee is not new", "the payee isn't new"),
+            bare=("new payee", "a new payee"),
+            not_bare=("no new payee", "not a new payee"),
+            after=("to a new payee",),
+        ),
+        flag(
+            "new_device",
+            ("the device is new", "it is a new device"),
+            ("the device is not new", "the device isn't new"),
+            bare=("new device",),
+            not_bare=("no new device", "not a new device"),
+            after=("from a new device",),
+        ),
+        flag(
+            "password_reset",
+            ("there was a recent password reset",),
+            ("there was no recent password reset",),
+            bare=("recent password reset",),
+            not_bare=("no recent password reset",),
+        ),
         parts.age("account", "account", "account_age_days", parts.DAYS),
         parts.age("device_age", "device", "device_age_days", parts.DAYS),
         parts.how_many("chargebacks", "chargebacks", "chargebacks", "the customer has", "the customer does not have"),
         parts.how_many("failed", "failed attempts", "failed_attempts", "there were", "there were not"),
         value("channel", "channel", ["online", "in store", "transfer"]),
-        value("merchant_category", "merchant category", ["electronics", "fashion", "gaming", "travel", "groceries", "fuel"]),
+        value(
+            "merchant_category",
+            "merchant category",
+            ["electronics", "fashion", "gaming", "travel", "groceries", "fuel"],
+        ),
         value("payment_method", "payment method", ["wallet", "bank transfer", "prepaid card"]),
         parts.time_of_day,
         parts.usual("amount", "amount_to_usual", ""),
@@ -73,19 +106,36 @@ WORLDS: dict[str, list[Maker]] = {
         *(bands.make for bands in parts.BANDS),
         parts.CLAIMS.make,
         parts.vehicle_price,
-        flag("WitnessPresent", ("there is a witness", "a witness is present"), ("there is no witness", "no witness is present", "there isn't a witness"),
-             bare=("witness present", "a witness"), not_bare=("no witness", "without a witness"),
-             after=("with a witness",), not_after=("without a witness", "with no witness")),
-        flag("PoliceReportFiled", ("a police report was filed", "there is a police report"), ("no police report was filed", "there is no police report", "a police report was not filed"),
-             bare=("police report filed", "a police report"), not_bare=("no police report", "without a police report"),
-             after=("with a police report",), not_after=("without a police report",)),
+        flag(
+            "WitnessPresent",
+            ("there is a witness", "a witness is present"),
+            ("there is no witness", "no witness is present", "there isn't a witness"),
+            bare=("witness present", "a witness"),
+            not_bare=("no witness", "without a witness"),
+            after=("with a witness",),
+            not_after=("without a witness", "with no witness"),
+        ),
+        flag(
+            "PoliceReportFiled",
+            ("a police report was filed", "there is a police report"),
+            ("no police report was filed", "there is no police report", "a police report was not filed"),
+            bare=("police report filed", "a police report"),
+            not_bare=("no police report", "without a police report"),
+            after=("with a police report",),
+            not_after=("without a police report",),
+        ),
         value("MaritalStatus", "marital status", ["Married", "Single", "Divorced"]),
         value("AccidentArea", "accident area", ["Urban", "Rural"]),
         value("BasePolicy", "base policy", ["Collision", "Liability", "All Perils"]),
         value("VehicleCategory", "vehicle category", ["Sedan", "Sport", "Utility"]),
         value("Make", "make", ["Honda", "Toyota", "Mazda", "Ford", "Pontiac"]),
         value("Fault", "fault", ["Policy Holder", "Third Party"]),
-        parts.measure("Deductible", "deductible", "Deductible", {300: ("300", "$300"), 400: ("400", "$400", "four hundred"), 500: ("500", "$500")}),
+        parts.measure(
+            "Deductible",
+            "deductible",
+            "Deductible",
+            {300: ("300", "$300"), 400: ("400", "$400", "four hundred"), 500: ("500", "$500")},
+        ),
         parts.measure("DriverRating", "driver rating", "DriverRating", {1: ("1", "one"), 2: ("2",), 3: ("3", "three")}),
     ],
     "evalml": [
@@ -93,8 +143,13 @@ WORLDS: dict[str, list[Maker]] = {
         parts.amount(),
         value("provider", "provider", ["Mastercard", "Maestro", "Discover", "American Express"]),
         value("country", "country", ["US", "DE", "FR", "BR"]),
-        flag("customer_present", ("the customer is present",), ("the customer is not present", "the customer isn't present"),
-             bare=("customer present",), not_bare=("customer not present",)),
+        flag(
+            "customer_present",
+            ("the customer is present",),
+            ("the customer is not present", "the customer isn't present"),
+            bare=("customer present",),
+            not_bare=("customer not present",),
+        ),
         parts.velocity("card"),
         parts.velocity("card", "store"),
         parts.velocity("store"),
@@ -123,10 +178,20 @@ WORLDS: dict[str, list[Maker]] = {
         parts.day,
         parts.time_of_day,
         parts.day_and_time,
-        flag("card in list vip", ("the card is in list vip", "the card is on the list vip"), ("the card is not in list vip", "the card is not on the list vip"),
-             bare=("card in list vip",), not_bare=("card not in list vip",)),
-        flag("merchant in list blocked", ("the merchant is in list blocked",), ("the merchant is not in list blocked", "the merchant isn't in list blocked"),
-             bare=("merchant in list blocked",), not_bare=("merchant not in list blocked",)),
+        flag(
+            "card in list vip",
+            ("the card is in list vip", "the card is on the list vip"),
+            ("the card is not in list vip", "the card is not on the list vip"),
+            bare=("card in list vip",),
+            not_bare=("card not in list vip",),
+        ),
+        flag(
+            "merchant in list blocked",
+            ("the merchant is in list blocked",),
+            ("the merchant is not in list blocked", "the merchant isn't in list blocked"),
+            bare=("merchant in list blocked",),
+            not_bare=("merchant not in list blocked",),
+        ),
     ],
     "bri_atm": [
         parts.amount(parts.MILLIONS),
@@ -140,7 +205,7 @@ WORLDS: dict[str, list[Maker]] = {
         parts.day,
         parts.time_of_day,
     ],
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -169,11 +234,13 @@ Condition = Callable[[Random, str], Said]
 def some(dice: Random, world: str, *fields: str) -> list[Part]:
     """Parts about different things, each with wordings of the kind asked for."""
     chosen: list[Part] = []
-    while len(chosen) < len(fields):
+    for _ in range(200):
+        if len(chosen) == len(fields):
+            return chosen
         part = dice.choice(WORLDS[world])(dice)
         if getattr(part, fields[len(chosen)]) and part.about not in {each.about for each in chosen}:
             chosen.append(part)
-    return chosen
+    return some(dice, world, *fields)  # what was chosen first left nothing for the last
 
 
 def joined(pattern: str, means: str) -> Condition:
@@ -188,7 +255,9 @@ def joined(pattern: str, means: str) -> Condition:
     def make(dice: Random, world: str) -> Said:
         denied = {name: f"{{{name}!}}" in pattern for name in names}
         chosen = some(dice, world, *(style[denied[name]] for name in names))
-        words = {name: dice.choice(getattr(part, style[denied[name]])) for name, part in zip(names, chosen, strict=True)}
+        words = {
+            name: dice.choice(getattr(part, style[denied[name]])) for name, part in zip(names, chosen, strict=True)
+        }
         meant = {name: part.means for name, part in zip(names, chosen, strict=True)}
         if len(names) > 1 and any(words[name].startswith("no ") and not denied[name] for name in names):
             return make(dice, world)  # what follows "no chargebacks and" might be denied too
@@ -202,68 +271,127 @@ JOINS: dict[str, list[tuple[str, str]]] = {
     "one": [("{a}", "{a}"), ("~{a}", "{a}")],
     "denied": [("{a!}", "NOT({a})"), ("~{a!}", "NOT({a})")],
     "and": [
-        ("{a} and {b}", "AND({a}, {b})"), ("~{a} and {b}", "AND({a}, {b})"), ("~{a}, {b}", "AND({a}, {b})"),
-        ("{a} and {b} and {c}", "AND({a}, {b}, {c})"), ("{a}, {b} and {c}", "AND({a}, {b}, {c})"), ("{a}, {b}, and {c}", "AND({a}, {b}, {c})"),
-        ("{a} and also {b}", "AND({a}, {b})"), ("~both {a} and {b}", "AND({a}, {b})"), ("~{a} plus {b}", "AND({a}, {b})"),
-        ("{a}, and {b}", "AND({a}, {b})"), ("all of these hold: {a}, {b}", "AND({a}, {b})"), ("~{a} & {b}", "AND({a}, {b})"),
-        ("{a} while {b}", "AND({a}, {b})"), ("{a} and at the same time {b}", "AND({a}, {b})"),
+        ("{a} and {b}", "AND({a}, {b})"),
+        ("~{a} and {b}", "AND({a}, {b})"),
+        ("~{a}, {b}", "AND({a}, {b})"),
+        ("{a} and {b} and {c}", "AND({a}, {b}, {c})"),
+        ("{a}, {b} and {c}", "AND({a}, {b}, {c})"),
+        ("{a}, {b}, and {c}", "AND({a}, {b}, {c})"),
+        ("{a} and also {b}", "AND({a}, {b})"),
+        ("~both {a} and {b}", "AND({a}, {b})"),
+        ("~{a} plus {b}", "AND({a}, {b})"),
+        ("{a}, and {b}", "AND({a}, {b})"),
+        ("all of these hold: {a}, {b}", "AND({a}, {b})"),
+        ("~{a} & {b}", "AND({a}, {b})"),
+        ("{a} while {b}", "AND({a}, {b})"),
+        ("{a} and at the same time {b}", "AND({a}, {b})"),
     ],
     "or": [
-        ("{a} or {b}", "OR({a}, {b})"), ("~{a} or {b}", "OR({a}, {b})"), ("either {a} or {b}", "OR({a}, {b})"),
-        ("~either {a} or {b}", "OR({a}, {b})"), ("{a}, {b} or {c}", "OR({a}, {b}, {c})"), ("{a} or {b} or {c}", "OR({a}, {b}, {c})"),
-        ("{a}, or {b}", "OR({a}, {b})"), ("{a} or if {b}", "OR({a}, {b})"), ("{a} or when {b}", "OR({a}, {b})"),
+        ("{a} or {b}", "OR({a}, {b})"),
+        ("~{a} or {b}", "OR({a}, {b})"),
+        ("either {a} or {b}", "OR({a}, {b})"),
+        ("~either {a} or {b}", "OR({a}, {b})"),
+        ("{a}, {b} or {c}", "OR({a}, {b}, {c})"),
+        ("{a} or {b} or {c}", "OR({a}, {b}, {c})"),
+        ("{a}, or {b}", "OR({a}, {b})"),
+        ("{a} or if {b}", "OR({a}, {b})"),
+        ("{a} or when {b}", "OR({a}, {b})"),
         ("{a}, {b}, or {c}", "OR({a}, {b}, {c})"),
     ],
     "and not": [
-        ("{a} and {b!}", "AND({a}, NOT({b}))"), ("{a!} and {b}", "AND(NOT({a}), {b})"), ("~{a} and {b!}", "AND({a}, NOT({b}))"),
-        ("~{a} but {b!}", "AND({a}, NOT({b}))"), ("{a} but {b!}", "AND({a}, NOT({b}))"), ("~{a}, {b!}", "AND({a}, NOT({b}))"),
-        ("{a!} and {b!}", "AND(NOT({a}), NOT({b}))"), ("{a!}, {b!} and {c}", "AND(NOT({a}), NOT({b}), {c})"),
-        ("~{a}, {b} but {c!}", "AND({a}, {b}, NOT({c}))"), ("{a} although {b!}", "AND({a}, NOT({b}))"),
+        ("{a} and {b!}", "AND({a}, NOT({b}))"),
+        ("{a!} and {b}", "AND(NOT({a}), {b})"),
+        ("~{a} and {b!}", "AND({a}, NOT({b}))"),
+        ("~{a} but {b!}", "AND({a}, NOT({b}))"),
+        ("{a} but {b!}", "AND({a}, NOT({b}))"),
+        ("~{a}, {b!}", "AND({a}, NOT({b}))"),
+        ("{a!} and {b!}", "AND(NOT({a}), NOT({b}))"),
+        ("{a!}, {b!} and {c}", "AND(NOT({a}), NOT({b}), {c})"),
+        ("~{a}, {b} but {c!}", "AND({a}, {b}, NOT({c}))"),
+        ("{a} although {b!}", "AND({a}, NOT({b}))"),
     ],
     "or not": [
-        ("{a} or {b!}", "OR({a}, NOT({b}))"), ("{a!} or {b}", "OR(NOT({a}), {b})"), ("{a!} or {b!}", "OR(NOT({a}), NOT({b}))"),
-        ("either {a!} or {b}", "OR(NOT({a}), {b})"), ("~{a} or {b!}", "OR({a}, NOT({b}))"),
+        ("{a} or {b!}", "OR({a}, NOT({b}))"),
+        ("{a!} or {b}", "OR(NOT({a}), {b})"),
+        ("{a!} or {b!}", "OR(NOT({a}), NOT({b}))"),
+        ("either {a!} or {b}", "OR(NOT({a}), {b})"),
+        ("~{a} or {b!}", "OR({a}, NOT({b}))"),
     ],
-    "neither nor": [("~neither {a} nor {b}", "AND(NOT({a}), NOT({b}))"), ("~{a} and neither {b} nor {c}", "AND({a}, NOT({b}), NOT({c}))")],
+    "neither nor": [
+        ("~neither {a} nor {b}", "AND(NOT({a}), NOT({b}))"),
+        ("~{a} and neither {b} nor {c}", "AND({a}, NOT({b}), NOT({c}))"),
+    ],
     "unless": [
-        ("{a} unless {b}", "AND({a}, NOT({b}))"), ("{a}, unless {b}", "AND({a}, NOT({b}))"), ("~{a} unless {b}", "AND({a}, NOT({b}))"),
-        ("{a} and {b} unless {c}", "AND({a}, {b}, NOT({c}))"), ("{a} or {b}, unless {c}", "AND(OR({a}, {b}), NOT({c}))"),
-        ("{a} unless {b!}", "AND({a}, {b})"), ("{a!} unless {b}", "AND(NOT({a}), NOT({b}))"), ("~{a}, {b}, unless {c}", "AND({a}, {b}, NOT({c}))"),
+        ("{a} unless {b}", "AND({a}, NOT({b}))"),
+        ("{a}, unless {b}", "AND({a}, NOT({b}))"),
+        ("~{a} unless {b}", "AND({a}, NOT({b}))"),
+        ("{a} and {b} unless {c}", "AND({a}, {b}, NOT({c}))"),
+        ("{a} or {b}, unless {c}", "AND(OR({a}, {b}), NOT({c}))"),
+        ("{a} unless {b!}", "AND({a}, {b})"),
+        ("{a!} unless {b}", "AND(NOT({a}), NOT({b}))"),
+        ("~{a}, {b}, unless {c}", "AND({a}, {b}, NOT({c}))"),
     ],
     "unless or": [
-        ("{a} unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"), ("{a}, unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
-        ("{a} unless {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"), ("{a} unless either {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
-        ("{a} unless both {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"), ("~{a} unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
-        ("{a} unless {b} and {c!}", "AND({a}, NOT(AND({b}, NOT({c}))))"), ("{a} unless {b} or {c!}", "AND({a}, NOT(OR({b}, NOT({c}))))"),
-        ("{a} unless {b} but {c!}", "AND({a}, NOT(AND({b}, NOT({c}))))"), ("{a} and {b}, unless {c} or {d}", "AND({a}, {b}, NOT(OR({c}, {d})))"),
+        ("{a} unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a}, unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a} unless {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"),
+        ("{a} unless either {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a} unless both {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"),
+        ("~{a} unless {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a} unless {b} and {c!}", "AND({a}, NOT(AND({b}, NOT({c}))))"),
+        ("{a} unless {b} or {c!}", "AND({a}, NOT(OR({b}, NOT({c}))))"),
+        ("{a} unless {b} but {c!}", "AND({a}, NOT(AND({b}, NOT({c}))))"),
+        ("{a} and {b}, unless {c} or {d}", "AND({a}, {b}, NOT(OR({c}, {d})))"),
     ],
     "except": [
-        ("{a} except when {b}", "AND({a}, NOT({b}))"), ("{a}, except if {b}", "AND({a}, NOT({b}))"), ("{a} but not if {b}", "AND({a}, NOT({b}))"),
-        ("{a}, but not when {b}", "AND({a}, NOT({b}))"), ("{a} except if {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
-        ("{a} except when {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"), ("{a} but only if {b}", "AND({a}, {b})"),
-        ("{a}, provided that {b}", "AND({a}, {b})"), ("{a}, but not if {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
-        ("{a} or {b}, except when {c}", "AND(OR({a}, {b}), NOT({c}))"), ("{a}, but only when {b!}", "AND({a}, NOT({b}))"),
+        ("{a} except when {b}", "AND({a}, NOT({b}))"),
+        ("{a}, except if {b}", "AND({a}, NOT({b}))"),
+        ("{a} but not if {b}", "AND({a}, NOT({b}))"),
+        ("{a}, but not when {b}", "AND({a}, NOT({b}))"),
+        ("{a} except if {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a} except when {b} and {c}", "AND({a}, NOT(AND({b}, {c})))"),
+        ("{a} but only if {b}", "AND({a}, {b})"),
+        ("{a}, provided that {b}", "AND({a}, {b})"),
+        ("{a}, but not if {b} or {c}", "AND({a}, NOT(OR({b}, {c})))"),
+        ("{a} or {b}, except when {c}", "AND(OR({a}, {b}), NOT({c}))"),
+        ("{a}, but only when {b!}", "AND({a}, NOT({b}))"),
     ],
     "comma decides": [
-        ("{a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"), ("{a} and {b}, or {c}", "OR(AND({a}, {b}), {c})"),
-        ("{a}, and {b} or {c}", "AND({a}, OR({b}, {c}))"), ("{a}, or {b} and {c}", "OR({a}, AND({b}, {c}))"),
-        ("~{a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"), ("~{a} and {b}, or {c}", "OR(AND({a}, {b}), {c})"),
-        ("{a} or {b}, and {c!}", "AND(OR({a}, {b}), NOT({c}))"), ("{a} and {b!}, or {c}", "OR(AND({a}, NOT({b})), {c})"),
+        ("{a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"),
+        ("{a} and {b}, or {c}", "OR(AND({a}, {b}), {c})"),
+        ("{a}, and {b} or {c}", "AND({a}, OR({b}, {c}))"),
+        ("{a}, or {b} and {c}", "OR({a}, AND({b}, {c}))"),
+        ("~{a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"),
+        ("~{a} and {b}, or {c}", "OR(AND({a}, {b}), {c})"),
+        ("{a} or {b}, and {c!}", "AND(OR({a}, {b}), NOT({c}))"),
+        ("{a} and {b!}, or {c}", "OR(AND({a}, NOT({b})), {c})"),
         ("{a} and {b}, or {c} and {d}", "OR(AND({a}, {b}), AND({c}, {d}))"),
     ],
     "both and either": [
-        ("either {a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"), ("{a} and either {b} or {c}", "AND({a}, OR({b}, {c}))"),
-        ("({a} or {b}) and {c}", "AND(OR({a}, {b}), {c})"), ("{a} and ({b} or {c})", "AND({a}, OR({b}, {c}))"),
-        ("{a}, and either {b} or {c}", "AND({a}, OR({b}, {c}))"), ("({a} and {b}) or {c}", "OR(AND({a}, {b}), {c})"),
-        ("~({a} or {b}) and {c}", "AND(OR({a}, {b}), {c})"), ("~{a} and ({b} or {c!})", "AND({a}, OR({b}, NOT({c})))"),
-        ("not ({a} or {b}) and {c}", "AND(NOT(OR({a}, {b})), {c})"), ("~({a} or {b}), but {c!}", "AND(OR({a}, {b}), NOT({c}))"),
+        ("either {a} or {b}, and {c}", "AND(OR({a}, {b}), {c})"),
+        ("{a} and either {b} or {c}", "AND({a}, OR({b}, {c}))"),
+        ("({a} or {b}) and {c}", "AND(OR({a}, {b}), {c})"),
+        ("{a} and ({b} or {c})", "AND({a}, OR({b}, {c}))"),
+        ("{a}, and either {b} or {c}", "AND({a}, OR({b}, {c}))"),
+        ("({a} and {b}) or {c}", "OR(AND({a}, {b}), {c})"),
+        ("~({a} or {b}) and {c}", "AND(OR({a}, {b}), {c})"),
+        ("~{a} and ({b} or {c!})", "AND({a}, OR({b}, NOT({c})))"),
+        ("not ({a} or {b}) and {c}", "AND(NOT(OR({a}, {b})), {c})"),
+        ("~({a} or {b}), but {c!}", "AND(OR({a}, {b}), NOT({c}))"),
     ],
     "ambiguous and or": [
-        ("{a} and {b} or {c}", AMBIGUOUS), ("{a} or {b} and {c}", AMBIGUOUS), ("~{a} and {b} or {c}", AMBIGUOUS), ("~{a} or {b} and {c}", AMBIGUOUS),
-        ("{a} unless {b} and {c} or {d}", AMBIGUOUS), ("{a} or {b} and {c!}", AMBIGUOUS), ("{a!} or {b} and {c}", AMBIGUOUS),
-        ("{a}, {b} or {c} and {d}", AMBIGUOUS), ("{a} and {b!} or {c}", AMBIGUOUS), ("{a} or {b} but {c!}", AMBIGUOUS),
+        ("{a} and {b} or {c}", AMBIGUOUS),
+        ("{a} or {b} and {c}", AMBIGUOUS),
+        ("~{a} and {b} or {c}", AMBIGUOUS),
+        ("~{a} or {b} and {c}", AMBIGUOUS),
+        ("{a} unless {b} and {c} or {d}", AMBIGUOUS),
+        ("{a} or {b} and {c!}", AMBIGUOUS),
+        ("{a!} or {b} and {c}", AMBIGUOUS),
+        ("{a}, {b} or {c} and {d}", AMBIGUOUS),
+        ("{a} and {b!} or {c}", AMBIGUOUS),
+        ("{a} or {b} but {c!}", AMBIGUOUS),
     ],
-}  # fmt: skip
+}
 
 CLAUSE_VERDICTS: list[tuple[str, Verdicts, str | None]] = [
     ("Decline if {x}.", DECLINE, None),
@@ -339,15 +467,43 @@ NOUN_VERDICTS: list[tuple[str, Verdicts, str | None]] = [
     ("{x} need a second look", NEITHER, None),
 ]
 BEFORE = (
-    "Hi team, ", "Hello, ", "Good morning, ", "Good evening all, ", "FYI: ", "As discussed, ", "In my experience, ", "Please note: ",
-    "Dear colleagues, ", "New rule: ", "Quick one: ", "I think: ", "Rule 12: ", "To be clear, ", "Happy Monday! ", "Ticket 4711: ",
-    "From Friday's meeting: ", "Honestly, ",
-)  # fmt: skip
+    "Hi team, ",
+    "Hello, ",
+    "Good morning, ",
+    "Good evening all, ",
+    "FYI: ",
+    "As discussed, ",
+    "In my experience, ",
+    "Please note: ",
+    "Dear colleagues, ",
+    "New rule: ",
+    "Quick one: ",
+    "I think: ",
+    "Rule 12: ",
+    "To be clear, ",
+    "Happy Monday! ",
+    "Ticket 4711: ",
+    "From Friday's meeting: ",
+    "Honestly, ",
+)
 AFTER = (
-    " Thanks!", " Thank you.", " No discussion.", " These are burners.", " Cheers, Tom", " Have a good weekend!", " Good night.", " Trust me.",
-    " We lost 2k on this last month.", " No exceptions.", " That's all.", " See you on Monday.", " It is urgent.", " I saw 3 of these today.",
-    " No questions asked.", " Not a joke.", " (card testing)",
-)  # fmt: skip
+    " Thanks!",
+    " Thank you.",
+    " No discussion.",
+    " These are burners.",
+    " Cheers, Tom",
+    " Have a good weekend!",
+    " Good night.",
+    " Trust me.",
+    " We lost 2k on this last month.",
+    " That's all.",
+    " See you on Monday.",
+    " It is urgent.",
+    " I saw 3 of these today.",
+    " No questions asked.",
+    " Not a joke.",
+    " (card testing)",
+)
 
 
 def upper_first(text: str) -> str:
@@ -378,7 +534,9 @@ def verdict_about_nouns(dice: Random, world: str) -> Sentence:
         fields[-1] = "not_after"
     chosen = some(dice, world, *fields)
     words = [dice.choice(getattr(part, field)) for part, field in zip(chosen, fields, strict=True)]
-    means = [part.means if field == "after" else f"NOT({part.means})" for part, field in zip(chosen, fields, strict=True)]
+    means = [
+        part.means if field == "after" else f"NOT({part.means})" for part, field in zip(chosen, fields, strict=True)
+    ]
     pattern, argues, always = dice.choice(NOUN_VERDICTS)
     text = upper_first(pattern.format(x=f"{noun} {' '.join(words)}"))
     return Sentence("nouns", world, text, f"AND({', '.join(means)})", argues, always)
@@ -399,7 +557,15 @@ def negation_over_and(dice: Random, world: str) -> Sentence:
     no = dice.choice(a.not_bare)
     pattern, argues, always = dice.choice(BARE_VERDICTS)
     text = pattern.format(x=f"{no} {dice.choice(('and', 'or'))} {dice.choice(b.bare)}")
-    shared = world == "texts" and b.about in ("vpn", "emulator", "vip", "verified", "new_payee", "new_device", "password_reset")
+    shared = world == "texts" and b.about in (
+        "vpn",
+        "emulator",
+        "vip",
+        "verified",
+        "new_payee",
+        "new_device",
+        "password_reset",
+    )
     shared = shared or (world == "vehicle" and b.about in ("WitnessPresent", "PoliceReportFiled"))
     if not shared or a.about in ("amount",) or no.split()[0] not in ("no", "not", "without"):
         return of_joins("and not")(dice, world)
@@ -438,10 +604,9 @@ def band(dice: Random, world: str) -> Sentence:
         name = "inside a band"
     elif dice.random() < 0.4 and bands is not parts.VEHICLE_AGE:
         first, second = dice.sample(list(bands.ranges), 2)
-        if first[0].isdigit() or first.startswith("more"):
-            if second[0].isdigit() or second.startswith("more"):
-                said = bands.clause.format(f"{first.split(' veh')[0]} or {second.split(' veh')[0]} {bands.noun}")
-                means, name = f"isin('{bands.fact}', {[first, second]!r})", "two bands"
+        if "none" not in (first, second):
+            said = bands.clause.format(f"{first.split(' veh')[0]} or {second.split(' veh')[0]} {bands.noun}")
+            means, name = f"isin('{bands.fact}', {[first, second]!r})", "two bands"
     sentence, argues, always = wrapped(dice, Said(said, means), bare=False)
     return Sentence(name, world, sentence, means, argues, always)
 
@@ -451,7 +616,14 @@ def time(dice: Random, world: str) -> Sentence:
     part = dice.choice((parts.day, parts.time_of_day, parts.day_and_time, parts.day_and_time))(dice)
     denied = dice.random() < 0.35
     bare = dice.random() < 0.5 and (not denied or bool(part.not_bare))
-    words = dice.choice({(True, True): part.not_bare, (True, False): part.bare, (False, True): part.denied, (False, False): part.clause}[bare, denied])
+    words = dice.choice(
+        {
+            (True, True): part.not_bare,
+            (True, False): part.bare,
+            (False, True): part.denied,
+            (False, False): part.clause,
+        }[bare, denied]
+    )
     means = f"NOT({part.means})" if denied else part.means
     text, argues, always = wrapped(dice, Said(words, means), bare)
     return Sentence("times, denied" if denied else "times", world, text, means, argues, always)
@@ -474,7 +646,15 @@ def time_exception(dice: Random, world: str) -> Sentence:
 
 def uncertain_night(dice: Random, world: str) -> Sentence:
     """Nights whose days English leaves open."""
-    words = dice.choice(("weekend nights", "on weekend nights", "at night on weekends", "on weekends at night", "on weekends between 10 pm and 4 am"))
+    words = dice.choice(
+        (
+            "weekend nights",
+            "on weekend nights",
+            "at night on weekends",
+            "on weekends at night",
+            "on weekends between 10 pm and 4 am",
+        )
+    )
     part = some(dice, world, "bare")[0]
     while part.about == "time":
         part = some(dice, world, "bare")[0]
@@ -515,11 +695,43 @@ def history(dice: Random, world: str) -> Sentence:
         part = some(dice, world, "clause")[0]
         if "_" in part.about:
             break
-    styles: list[tuple[Words, bool, bool]] = [(part.clause, False, False), (part.denied, True, False), (part.bare, False, True), (part.not_bare, True, True)]
+    styles: list[tuple[Words, bool, bool]] = [
+        (part.clause, False, False),
+        (part.denied, True, False),
+        (part.bare, False, True),
+        (part.not_bare, True, True),
+    ]
     words, denied, bare = dice.choice([style for style in styles if style[0]])
     means = f"NOT({part.means})" if denied else part.means
     text, argues, always = wrapped(dice, Said(dice.choice(words), means), bare)
     return Sentence("history, denied" if denied else "history", world, text, means, argues, always)
+
+
+ORDERS: list[tuple[str, str, Verdicts]] = [
+    ("Unless {b}, decline if {a}.", "AND({a}, NOT({b}))", DECLINE),
+    ("Except when {b}, block it if {a}.", "AND({a}, NOT({b}))", DECLINE),
+    ("If {a}, decline unless {b}.", "AND({a}, NOT({b}))", DECLINE),
+    ("If {a}, decline, unless {b} or {c}.", "AND({a}, NOT(OR({b}, {c})))", DECLINE),
+    ("If {a}, approve, but not if {b}.", "AND({a}, NOT({b}))", APPROVE),
+    ("When {a}, decline if {b}.", "AND({a}, {b})", DECLINE),
+    ("If {a} and {b}, then unless {c} it should be declined.", "AND({a}, {b}, NOT({c}))", DECLINE),
+    ("Decline unless {a}.", "NOT({a})", DECLINE),
+    ("Decline unless {a} or {b}.", "NOT(OR({a}, {b}))", DECLINE),
+    ("Decline unless {a} and {b}.", "NOT(AND({a}, {b}))", DECLINE),
+    ("Unless {a}, it is suspicious.", "NOT({a})", DECLINE),
+    ("Decline if {a}. Also if {b}.", "OR({a}, {b})", DECLINE),
+    ("{a}? Decline, unless {b}.", "AND({a}, NOT({b}))", DECLINE),
+    ("Decline if {a}, but approve if {b}.", AMBIGUOUS, DECLINE),
+    ("If {a}, decline, otherwise approve.", AMBIGUOUS, DECLINE),
+]
+
+
+def order(dice: Random, world: str) -> Sentence:
+    """The verdict between the parts, or the exception before them."""
+    pattern, means, argues = dice.choice(ORDERS)
+    said = joined(pattern, means)(dice, world)
+    name = "two verdicts" if means == AMBIGUOUS else "order of parts"
+    return Sentence(name, world, upper_first(said.words), said.means, argues)
 
 
 EVERYWHERE = tuple(WORLDS)
@@ -534,7 +746,7 @@ TEMPLATES: list[tuple[Callable[[Random, str], Sentence], tuple[str, ...]]] = [
     *2 * [(number, WITH_AMOUNT), (number_and, WITH_AMOUNT), (band, ("vehicle",)), (time, HISTORY), (history, HISTORY)],
     (time_exception, HISTORY),
     (night_or_window, HISTORY),
-    *3 * [(remark, EVERYWHERE)],
+    *3 * [(remark, EVERYWHERE), (order, EVERYWHERE)],
 ]
 
 

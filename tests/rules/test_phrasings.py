@@ -115,10 +115,10 @@ def _at_the_edges(
                 changed[name] = dice.random() < 0.5
             if dice.random() < 0.06:
                 changed.pop(name, None)
-    return consistent(changed, catalog)
+    return _consistent(changed, catalog)
 
 
-def consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, FactValue]:
+def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, FactValue]:
     """A row whose facts agree: an unknown entity has no past, and two that met have met each other."""
     hour = row.get("hour")
     if "night" in catalog and isinstance(hour, float):
