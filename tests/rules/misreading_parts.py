@@ -16,6 +16,7 @@ UNSAYABLE = "unsayable"
 """The facts of the world cannot express it, so reading it at all is a misreading."""
 
 Words = tuple[str, ...]
+Figures = dict[float, Words]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Part:
 
 Maker = Callable[[Random], Part]
 
-MONEY = {
+MONEY: Figures = {
     20: ("20", "$20", "20 dollars", "twenty"),
     100: ("100", "$100", "a hundred", "one hundred", "100 dollars"),
     300: ("300", "$300", "three hundred", "300 dollars"),
@@ -47,13 +48,13 @@ MONEY = {
     2000: ("2k", "2,000", "2000", "two thousand", "$2k", "2 thousand"),
     10000: ("10k", "10,000", "ten thousand", "$10,000"),
 }
-MILLIONS = {
+MILLIONS: Figures = {
     500_000: ("500k", "half a million", "500,000", "500 thousand"),
     1_000_000: ("1 million", "a million", "one million", "1,000,000", "1m"),
     1_500_000: ("1.5 million", "1,500,000", "1500k", "1.5m"),
     3_000_000: ("3 million", "three million", "3,000,000"),
 }
-COUNTS = {
+COUNTS: Figures = {
     1: ("1", "one"),
     2: ("2", "two"),
     3: ("3", "three"),
@@ -62,7 +63,7 @@ COUNTS = {
     10: ("10", "ten"),
     12: ("12", "a dozen", "twelve"),
 }
-DAYS = {
+DAYS: Figures = {
     2: ("2 days", "two days", "48 hours", "48h"),
     7: ("7 days", "a week", "one week", "seven days"),
     14: ("14 days", "two weeks", "2 weeks", "a fortnight"),
@@ -70,7 +71,7 @@ DAYS = {
     90: ("90 days", "three months", "3 months"),
     365: ("365 days", "a year", "one year"),
 }
-HOURS = {
+HOURS: Figures = {
     0.25: ("15 minutes", "a quarter of an hour", "fifteen minutes", "15 min"),
     0.5: ("half an hour", "30 minutes", "thirty minutes"),
     1.5: ("90 minutes", "an hour and a half", "1.5 hours"),
@@ -105,14 +106,12 @@ TIMES: dict[tuple[float, float], Words] = {
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def pick(dice: Random, table: dict[int, Words] | dict[float, Words]) -> tuple[float, str]:
+def pick(dice: Random, table: Figures) -> tuple[float, str]:
     value = dice.choice(list(table))
     return value, dice.choice(table[value])
 
 
-def comparison(
-    dice: Random, fact: str, table: dict[int, Words] | dict[float, Words], more: Words = MORE, less: Words = LESS
-) -> tuple[str, str]:
+def comparison(dice: Random, fact: str, table: Figures, more: Words = MORE, less: Words = LESS) -> tuple[str, str]:
     """A comparison of a fact in words, which "not" can stand before, and its meaning."""
     value, said = pick(dice, table)
     if dice.random() < 0.6:
@@ -120,7 +119,7 @@ def comparison(
     return f"{dice.choice(less)} {said}", f"lt('{fact}', {value})"
 
 
-def any_comparison(dice: Random, fact: str, table: dict[int, Words] | dict[float, Words]) -> tuple[str, str]:
+def any_comparison(dice: Random, fact: str, table: Figures) -> tuple[str, str]:
     """A comparison of a fact in words of all kinds, and its meaning."""
     low, high = sorted(dice.sample(list(table), 2))
     a, b = dice.choice(table[low]), dice.choice(table[high])
@@ -147,7 +146,7 @@ def any_comparison(dice: Random, fact: str, table: dict[int, Words] | dict[float
     )
 
 
-def measure(about: str, noun: str, fact: str, table: dict[int, Words], *, after: bool = False) -> Maker:
+def measure(about: str, noun: str, fact: str, table: Figures, *, after: bool = False) -> Maker:
     """A number: "the amount is over 500"."""
 
     def make(dice: Random) -> Part:
@@ -166,7 +165,7 @@ def measure(about: str, noun: str, fact: str, table: dict[int, Words], *, after:
     return make
 
 
-def amount(table: dict[int, Words] = MONEY) -> Maker:
+def amount(table: Figures = MONEY) -> Maker:
     return measure("amount", "amount", "amount", table, after=True)
 
 
@@ -237,6 +236,7 @@ def day(dice: Random) -> Part:
             (said,),
             (f"not {said}",),
         )
+    on: Words
     days = dice.sample(WEEK, dice.choice((1, 1, 2)))
     means = f"isin('weekday', {days!r})"
     if len(days) == 1:
@@ -273,6 +273,7 @@ def _after(day_name: str) -> str:
 def day_and_time(dice: Random) -> Part:
     one, other = dice.sample(WEEK, 2)
     span: tuple[float, float]
+    said: Words
     kind = dice.randrange(4)
     if kind == 0:
         said = (
@@ -312,7 +313,7 @@ def day_and_time(dice: Random) -> Part:
     )
 
 
-def age(about: str, noun: str, fact: str, table: dict[int, Words]) -> Maker:
+def age(about: str, noun: str, fact: str, table: Figures) -> Maker:
     """How old something is: "the account is younger than two weeks"."""
 
     def make(dice: Random) -> Part:
@@ -444,7 +445,7 @@ def known_frauds(entity: str) -> Maker:
     return make
 
 
-def money_of(entity: str, table: dict[int, Words] = MONEY) -> Maker:
+def money_of(entity: str, table: Figures = MONEY) -> Maker:
     """What an entity spent in a window, and the amount against what it spends."""
 
     def make(dice: Random) -> Part:

@@ -14,7 +14,8 @@ from functools import cache
 from random import Random
 
 import pytest
-from tests.rules.misreading_templates import AMBIGUOUS, UNSAYABLE, Sentence, sentences
+from tests.rules.misreading_parts import AMBIGUOUS, UNSAYABLE
+from tests.rules.misreading_templates import Sentence, sentences
 from tests.rules.phrasing_reference import truth_of
 from tests.rules.test_phrasings import needs_data, vocabulary, world
 
@@ -129,9 +130,8 @@ def _agree(row: Row, edges: Edges, dice: Random) -> None:
             row[f"{other}_new_{one}"] = row[name]
     ratios = [each for each in edges.get("amount_to_usual", []) if isinstance(each, float)]
     if ratios:
-        row["usual_amount"] = 100.0
-        row["amount_to_usual"] = dice.choice(ratios) + dice.choice([0.0, 0.5, -0.5, 1.0, -1.0])
-        row["amount"] = 100.0 * row["amount_to_usual"]
+        ratio = dice.choice(ratios) + dice.choice([0.0, 0.5, -0.5, 1.0, -1.0])
+        row |= {"usual_amount": 100.0, "amount_to_usual": ratio, "amount": 100.0 * ratio}
 
 
 def _near(dice: Random, compared: list[float], fact: str, is_whole: bool) -> float:
