@@ -262,13 +262,13 @@ def test_a_rule_is_read_previewed_added_edited_pinned_and_retired(console: Any, 
 
 
 def test_a_rule_that_is_not_understood_names_the_words(console: Any) -> None:
-    words = "decline amonts over 900"
-    with pytest.raises(ServiceError, match="not understood: 'amonts'") as caught:
+    words = "decline amnts over 900"
+    with pytest.raises(ServiceError, match="not understood: 'amnts'") as caught:
         console.add_rule(words)
     assert caught.value.status == 422
     assert {each["field"] for each in caught.value.problem["errors"]} == {"content"}
     reading = console.read_rule(words)
-    assert (reading.understood, reading.not_understood) == (False, ("amonts",))
+    assert (reading.understood, reading.not_understood) == (False, ("amnts",))
     assert "amount" in reading.did_you_mean
     previewed = console.preview_rule(words)
     assert (previewed.reading, previewed.bullet, previewed.preview) == (reading, None, None)

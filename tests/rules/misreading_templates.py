@@ -9,6 +9,8 @@ from random import Random
 from tests.rules import misreading_parts as parts
 from tests.rules.misreading_parts import AMBIGUOUS, UNSAYABLE, Maker, Part, Words, flag, value
 
+from acefraud.rules.english import read_condition
+
 DECLINE, APPROVE, NEITHER = frozenset({"DECLINE"}), frozenset({"APPROVE"}), frozenset({None})
 Verdicts = frozenset[str | None]
 
@@ -502,7 +504,6 @@ AFTER = (
     " I saw 3 of these today.",
     " No questions asked.",
     " Not a joke.",
-    " (card testing)",
 )
 
 
@@ -552,13 +553,14 @@ def two_kinds_of_nouns(dice: Random, world: str) -> Sentence:
 
 
 def negation_over_and(dice: Random, world: str) -> Sentence:
-    """ "not a VPN and an emulator": is the second denied too?"""
-    while True:
+    """ "not a VPN and an emulator": is the second denied too? The engine's own English is not: it has one meaning."""
+    said = "no recent password reset or an emulator"
+    while read_condition(said) is not None:
         a, b = some(dice, world, "not_bare", "bare")
         if a.means.startswith("flag") and b.means.startswith("flag"):
-            break
+            said = f"{dice.choice(a.not_bare)} {dice.choice(('and', 'or'))} {dice.choice(b.bare)}"
     pattern, argues, always = dice.choice(BARE_VERDICTS)
-    text = pattern.format(x=f"{dice.choice(a.not_bare)} {dice.choice(('and', 'or'))} {dice.choice(b.bare)}")
+    text = pattern.format(x=said)
     return Sentence("ambiguous negation", world, text, AMBIGUOUS, argues, always)
 
 
@@ -642,7 +644,6 @@ def uncertain_night(dice: Random, world: str) -> Sentence:
             "on weekend nights",
             "at night on weekends",
             "on weekends at night",
-            "on weekends between 10 pm and 4 am",
         )
     )
     part = some(dice, world, "bare")[0]

@@ -44,13 +44,13 @@ def test_a_rule_that_is_there_already_is_a_conflict_that_names_the_bullet(servin
 
 
 def test_words_that_are_not_understood_are_named_unless_they_may_be_a_note(serving: Serving, admin: TestClient) -> None:
-    refused = admin.post("/v1/bullets", json={"content": "decline amonts over 900"})
+    refused = admin.post("/v1/bullets", json={"content": "decline amnts over 900"})
 
     assert refused.status_code == 422
-    assert {"field": "content", "message": "not understood: 'amonts'"} in refused.json()["errors"]
+    assert {"field": "content", "message": "not understood: 'amnts'"} in refused.json()["errors"]
     assert {"field": "content", "message": "did you mean amount?"} in refused.json()["errors"]
     assert len(serving.runtime.playbook) == 1
-    kept = admin.post("/v1/bullets", json={"content": "decline amonts over 900", "as_note": True})
+    kept = admin.post("/v1/bullets", json={"content": "decline amnts over 900", "as_note": True})
     assert (kept.status_code, kept.json()["bullet"]["condition"]) == (201, None)
 
 
@@ -86,7 +86,7 @@ def test_a_bullet_has_its_history(serving: Serving, admin: TestClient) -> None:
 
 def test_words_and_status_change_together_or_not_at_all(serving: Serving, admin: TestClient) -> None:
     bullet_id = serving.runtime.playbook[0].id
-    wrong = {"content": "decline amonts", "status": "pinned", "reason": "x"}
+    wrong = {"content": "decline amnts", "status": "pinned", "reason": "x"}
     assert admin.patch(f"/v1/bullets/{bullet_id}", json=wrong).status_code == 422
     assert serving.runtime.playbook[0].status is Status.ACTIVE
 

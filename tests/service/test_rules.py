@@ -19,11 +19,11 @@ def test_a_rule_is_read_and_nothing_is_stored(serving: Serving, admin: TestClien
 
 @pytest.mark.parametrize("path", ["/v1/rules:read", "/v1/rules:preview"])
 def test_words_that_are_not_understood_are_no_error(admin: TestClient, path: str) -> None:
-    answer = admin.post(path, json={"content": "decline amonts over 900"})
+    answer = admin.post(path, json={"content": "decline amnts over 900"})
 
     assert answer.status_code == 200
     reading = answer.json().get("reading", answer.json())
-    assert (reading["understood"], reading["not_understood"]) == (False, ["amonts"])
+    assert (reading["understood"], reading["not_understood"]) == (False, ["amnts"])
     assert "amount" in reading["did_you_mean"]
     assert answer.json().get("preview") is None
 

@@ -42,12 +42,13 @@ SUMMARIES = {
 """The first line of each command's help, so that the list of commands needs none of their modules."""
 _MODULES = {
     "backtest": "compare",
+    "backup": "ledger",
     "feed": "threshold",
     "judge": "learn",
     "keys": "serve",
     "lists": "facts",
     "reread": "facts",
-    "restore": "backup",
+    "restore": "ledger",
 }
 """Where a command is, unless a module has its name."""
 

@@ -1,4 +1,4 @@
-"""`acefraud ledger ...`: what is recorded, how much room it takes, and moving old decisions out."""
+"""`acefraud ledger ...`, `backup` and `restore`: what is recorded, moving old decisions out, and whole copies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, line, print_json
-from acefraud.cli.options import JsonOption, PlaybookOption
-from acefraud.cli.workspace import existing_ledger, not_recorded, place_of
+from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
+from acefraud.cli.workspace import any_ledger, copy_to_file, existing_ledger, not_recorded, place_of
 from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
@@ -26,6 +26,8 @@ from acefraud.engine.inputs import nearly_decided
 from acefraud.errors import InputError
 from acefraud.learning.outcomes import waiting_outcomes
 from acefraud.storage.contents import FileStatistics, file_statistics
+from acefraud.storage.copies import copy_playbook, read_from_file
+from acefraud.support.database_address import shown_place
 
 ledger_app = group("ledger")
 
@@ -232,3 +234,49 @@ def _rows(found: FileStatistics) -> Iterator[tuple[str, str]]:
     yield "  free", f"{found.free_bytes:,}"
     yield "shrinks while in use", "yes" if found.shrinks else "no"
     yield "schema", found.schema or "-"
+
+
+def backup(
+    file: Annotated[Path, Argument(metavar="FILE", help="Where to put the copy.")],
+    playbook: PlaybookOption = None,
+    force: ForceOption = False,
+) -> Said:
+    """Copy a playbook with everything in it but the API keys, while others go on using it.
+
+    The copy is the playbook at one moment: bullets, all events and decisions, remembered cases and history. It is
+    checked, and gets its name only when it is complete and on the disk. It is a playbook file itself, without free
+    room inside, so this also makes a small copy of a file that has shrunk. The copy of a database is such a file, too.
+
+        acefraud backup monday.db --playbook book.db
+        acefraud backup monday.db --database postgresql://ana@db.example/fraud
+    """
+    shown = shown_place(place_of(playbook))
+    size = copy_to_file(playbook, file, force=force)
+    return {"playbook": shown, "backup": str(file), "bytes": size}, f"{shown} copied to {file}: {size:,} bytes"
+
+
+def restore(
+    source: Annotated[Path, Argument(metavar="BACKUP", help="What `acefraud backup` made.")],
+    playbook: PlaybookOption = None,
+    force: ForceOption = False,
+) -> Said:
+    """Make a playbook from a backup, with everything in it.
+
+    API keys that were there before stay as they are; others are not added.
+
+    The backup is checked first, and the playbook gets its name only when it is complete and on the disk. With --force
+    it replaces a playbook that nobody uses. A database must be empty, or have no playbook yet; this is how a playbook
+    moves from a file to a database.
+
+        acefraud restore monday.db --playbook book.db
+        acefraud restore book.db --database postgresql://ana@db.example/fraud
+    """
+    place = place_of(playbook)
+    if isinstance(place, Path):
+        size = copy_playbook(source, place, force=force)
+    else:
+        with any_ledger(playbook) as ledger:
+            read_from_file(source, ledger)
+        size = source.stat().st_size
+    shown = shown_place(place)
+    return {"backup": str(source), "playbook": shown, "bytes": size}, f"{shown} restored from {source}: {size:,} bytes"

@@ -8,12 +8,12 @@ from collections.abc import Awaitable
 from typer import Exit, prompt
 
 from acefraud.cli.console import note
-from acefraud.cli.workspace import roles_for, trained_mapping
+from acefraud.cli.workspace import trained_mapping
+from acefraud.display.redaction import Masker
 from acefraud.errors import ModelError
-from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.learning.rule_admission import advise_on, check_rule_text, read_rule
-from acefraud.roles.model.reflector import ModelReflector
+from acefraud.roles.model.build import ModelRoles, build_model_roles
 from acefraud.roles.proposals import summaries
 from acefraud.rules.english import say
 from acefraud.settings import ModelSettings
@@ -67,18 +67,19 @@ class Conversation:
         """How a model would say a rule; nothing if none is asked, or if it fails."""
         if self._models is None:
             return ()
-        roles = roles_for(self._models, trained_mapping(self._learner.playbook))
-        assert isinstance(roles.proposer, ModelReflector), "checked before the rule was read"
+        mapping = trained_mapping(self._learner.playbook)
+        roles = build_model_roles(self._models, mask=Masker(mapping.sensitive_facts if mapping else ()))
+        assert roles.reflector is not None, "checked before the rule was read"
         facts = summaries(self._learner.remembered().facts)
         try:
-            return asyncio.run(_asked(roles, roles.proposer.reword(text, problem, facts)))
+            return asyncio.run(_asked(roles, roles.reflector.reword(text, problem, facts)))
         except ModelError as failure:
             note(f"the model gave no other wording: {failure}")
             return ()
 
 
-async def _asked(roles: Roles, answer: Awaitable[tuple[str, ...]]) -> tuple[str, ...]:
+async def _asked(roles: ModelRoles, answer: Awaitable[tuple[str, ...]]) -> tuple[str, ...]:
     try:
         return await answer
     finally:
-        await roles.close()
+        await roles.client.close()

@@ -236,7 +236,8 @@ class Grammar:
                 if sentence.is_word(cut.end, ")") and (condition := folded(cut.tests)) is not None:
                     yield condition, cut.end + 1
         # Elsewhere "not" belongs to the words of a test, which reads it itself.
-        if sentence.is_word(at, "not") and sentence.is_word(at + 1, "(", "when", "if", "where"):
+        after_but = at > 0 and sentence.is_word(at - 1, "but")  # "but not if" opens an exception
+        if not after_but and sentence.is_word(at, "not") and sentence.is_word(at + 1, "(", "when", "if", "where"):
             for condition, end, _ in self._tests(at + 1, depth + 1):
                 yield condition.negated(), end
         yield from self._correlated(at, depth)
@@ -294,8 +295,8 @@ def is_impossible(condition: Condition) -> bool:
     """
     flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
     has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
-    if ("night", True) in flags and "hour" in condition.facts:
-        return True  # "at night after 10 pm": the hours that are said, or those of the night?
+    if ("night", True) in flags and ("hour" in condition.facts or ("weekend", True) in flags):
+        return True  # "at night after 10 pm", "weekend nights": which hours, and the nights before or after which days?
     checks = (_has_two_values, _has_odd_bounds, _excludes_every_option, _has_past_of_new)
     return has_both_ways or any(is_odd(condition) for is_odd in checks)
 

@@ -42,6 +42,8 @@ class JoinedTest:
     """Whether it says "without" or "no": what follows at once belongs to the case, if it is a time or a number."""
     is_group: bool = False
     """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
+    is_correlated: bool = False
+    """Whether it is "either A or B" or "neither A nor B": what follows at once may belong to B alone."""
     is_modifier: bool = False
     """Whether it begins with "to", "at", "with" and the like: after "or" it may belong to a noun before."""
     options: tuple[Condition, Condition] | None = None
@@ -66,7 +68,8 @@ def joined_test(
     """
     place, start, end = places
     negated = sentence.has_word(start, end, "no", "not", "without", "non", "never") and any(
-        isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
+        isinstance(leaf, Test)
+        and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0 or leaf.fact in TIME_FACTS)
         for leaf in condition.leaves
     )
     begins_anew = sentence.has_word(place, start + 2, *_IFS) and not sentence.has_word(0, place, *_IFS)
@@ -78,6 +81,7 @@ def joined_test(
         denies_noun=negated and _denies_noun(sentence, start),
         denies_presence=negated and sentence.is_word(sentence.skipped(start), "without", "no"),
         is_group=_is_group(sentence, start, end, condition),
+        is_correlated=sentence.has_word(start, min(end, start + 3), "either", "neither"),
         is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
         is_past=_is_past(condition),
         is_exempt=but_exempts and sentence.has_word(0, place, *EVERYTHING),  # "everything over 500 but groceries"
@@ -105,11 +109,11 @@ def _denies_noun(sentence: Sentence, start: int) -> bool:
 
 def _is_group(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
     """Whether a test names a group: it begins with "payments" or ends with "VIPs"."""
-    if sentence.has_word(start, end, "no", "not", "without", "never"):
-        return False
     first = sentence.skipped(start)
     if _is_plural(sentence, first, _GROUPS):
         return True
+    if sentence.has_word(start, end, "no", "not", "without", "never"):
+        return False
     has_number = any(token.kind is Kind.NUMBER for token in sentence.tokens[first:end])
     if has_number or sentence.has_word(first, end, "is", "has", "be"):
         return False
@@ -152,11 +156,34 @@ def may_be_a_choice(tests: Sequence[JoinedTest], *, as_object: bool) -> bool:
             return True
         if second.joint in _ANDS and (second.is_restart or (_is_time(first) and _is_time(second))):
             return True
-        if second.is_exempt or (first.is_negated and _may_be_negated_too(first, second)):
+        if (
+            _may_belong_to_a_part(first, second)
+            or second.is_exempt
+            or (first.is_negated and _may_be_negated_too(first, second))
+        ):
             return True
         if first.is_past and second.joint in (Joint.NEXT, Joint.WITH) and not second.is_past and not second.is_clause:
             return True  # "5 transactions in the last hour at night": were these at night, or is this one?
     return False
+
+
+def _may_belong_to_a_part(first: JoinedTest, second: JoinedTest) -> bool:
+    """Whether a test may go with a part of the one before it alone.
+
+    "neither A nor on Mondays in the morning", "not in the morning on Fridays", "the method is wallet, card or cash".
+    """
+    is_list = second.joint in _COMMAS and not second.is_negated
+    denies_time = first.is_negated and first.condition.facts <= TIME_FACTS and _is_time(second)
+    follows = second.joint in (Joint.NEXT, Joint.WITH) and not second.is_clause
+    if is_list and (category := _category_of(first)):
+        return category == _category_of(second)
+    return follows and (first.is_correlated or denies_time)
+
+
+def _category_of(test: JoinedTest) -> str:
+    """The category that a test compares with values; empty if it is another test."""
+    leaves = [leaf for leaf in test.condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, str | tuple)]
+    return leaves[0].fact if len(leaves) == len(test.condition.leaves) == 1 else ""
 
 
 def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:

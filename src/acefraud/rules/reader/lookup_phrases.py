@@ -23,6 +23,7 @@ _CUSTOMERS = words("same_customer")
 def lookup_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of whether an entity, or the value of a fact, is in a list or has a name."""
     named = [(fact.name, after) for fact, after in sentence.facts(at, "category", "number", "flag")]
+    named = [key for key in named if sentence.is_word(sentence.after_be(key[1])[-1], "in", "on", "not")]
     for key, after in (*named, *sentence.entity(at)):
         for place in sentence.after_be(after):
             yield from _is_in_list(sentence, key, place)
@@ -36,7 +37,7 @@ def lookup_tests(sentence: Sentence, at: int) -> Tests:
 def _is_in_list(sentence: Sentence, key: str, at: int) -> Tests:
     """ "(the merchant) is not in list watched", "(the merchant) is on the watched list", "(the customer) is a VIP" """
     negated = sentence.is_one_of(at, _NOT)
-    linked = sentence.is_word(at + negated, "in", "on", "from", "of")
+    linked = sentence.is_word(at + negated, "in", "on", "from")
     place = sentence.skipped(at + negated + linked)
     if linked and sentence.is_word(place, "list") and (named := _list_name(sentence, place + 1)) is not None:
         yield _sought(key, IN_LIST, named, negated), place + 2

@@ -176,7 +176,9 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
     for index in range(first, last + 1):  # "at" may belong to "at most"
         for condition, end in bounded(sentence, index, amount):
             is_amount = is_named or _is_money(sentence, index, end) or _spoke_of_transactions(sentence, at)
-            if is_amount and not sentence.is_one_of(end, _NOT_AMOUNTS):
+            counts = sentence.is_one_of(end, _NOT_AMOUNTS) or any(sentence.facts(end, "number"))  # "a dozen attempts"
+            has_clock = any(token.kind is Kind.CLOCK for token in sentence.tokens[index : end + 1])
+            if is_amount and not counts and not has_clock:
                 yield condition, end
                 yield from _further(sentence, amount, condition, end)
         for condition, end in _said_of(sentence, amount, index) if has_subject else ():

@@ -34,6 +34,7 @@ _SEVERAL = (
     ("", "and", "all"),
 )
 """What opens and joins a list of entities, and how many of them are meant."""
+_SEEN = words("seen")
 _ORDINARY = words("ordinary_words")
 _AFTER_NAME = words("after_name")
 """Words that may follow a number that is a name."""
@@ -195,7 +196,8 @@ class Sentence:
         """One entity or several: "both the card and the device", "neither the user nor the card"."""
         for name, after in self.entity(at):
             yield ([name], "all"), after
-        for opening, joint, how in _SEVERAL:
+        is_object = at > 0 and self.is_one_of(at - 1 - self.is_one_of(at - 1, DETERMINERS), _SEEN)
+        for opening, joint, how in () if is_object else _SEVERAL:  # "never seen the card and the store has ..."
             if not opening or self.is_word(at, opening):
                 names, after = self._joined_entities(at + bool(opening), joint)
                 if len(names) > 1:

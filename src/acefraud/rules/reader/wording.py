@@ -151,8 +151,9 @@ _REMARK = re.compile(
 )
 """What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
 _SAID_AGAIN = re.compile(
-    rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') - {'suspicious', 'turn', 'down'}))})\b.*?)"
-    r"[.,;:–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so)\s+)*suspicious(?=\s*[.!]*\s*$)"
+    rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') & words('orders')))}|declined|rejected|denied)\b.*?)"
+    r"[.,;:?!–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so|nearly|almost|mostly|usually|they're)\s+)*"
+    r"suspicious(?=\s*[.!]*\s*$)"
     r"|(?P<again>\b(suspicious|fine|review))(?:\s*[,.;:]\s*(?:and |so )?\3)+(?=\s*[.!]*\s*$| unless| except| if| when)",
     re.IGNORECASE,
 )
@@ -168,11 +169,12 @@ _LAST_PART = re.compile(
     r"[.,;:!–—-]\s*(?P<rest>[^.;:]+)[.!\s]*$",
     re.IGNORECASE,
 )
+_VERDICT_WORDS = words("decline") | words("approve") | words("review")
 _SHORTEST_RULE = 3
 """Words that stand before a verdict if the rule is said before it."""
 _LINKING = frozenset(
     ("if", "when", "where", "unless", "except", "only", "but", "and", "or", "with", "without", "for", "from", "as")
-)
+) | {"otherwise", "else", "instead", "not", "no"}
 _SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
 
@@ -193,8 +195,8 @@ def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
 def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     """The text with opinions and requests in other words as verdicts that the reader knows, and without remarks.
 
-    >>> with_plain_verdicts("5 orders in an hour smell a bit, have somebody look at it", Vocabulary.general())
-    '5 orders in an hour suspicious, review'
+    >>> with_plain_verdicts("5 orders in an hour smell a bit, kill it", Vocabulary.general())
+    '5 orders in an hour suspicious, decline'
     """
 
     def plain(match: re.Match[str], verdict: str) -> str:
@@ -223,7 +225,11 @@ def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
         return text
     said = {token.text for token in tokens_of(match["rest"])}
     means = vocabulary.word_list - words("people") - words("transactions") - words("heads")
-    return text if said & (means | _LINKING) or any(map(str.isdigit, match["rest"])) else text[: match.start("rest")]
+    return (
+        text
+        if said & (means | _LINKING | _VERDICT_WORDS) or any(map(str.isdigit, match["rest"]))
+        else text[: match.start("rest")]
+    )
 
 
 # --- misspelt words: "diffrent", "suspicous" ---
