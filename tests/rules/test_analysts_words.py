@@ -14,6 +14,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition, say
 from acefraud.rules.reader import Vocabulary, read_rule
+from acefraud.rules.reader.advice import NO_ADVICE, advise
 
 BANK = Vocabulary.of(
     FactCatalog.of(
@@ -151,3 +152,96 @@ def test_the_name_of_an_entity_in_sql() -> None:
     assert Condition.parse('card starting with "65"').to_sql() == (
         """CASE WHEN "card" IS NOT NULL THEN substr("card", 1, 2) IN ('65') END"""
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "orders"),
+    [
+        ("block amounts over 500", Verdict.DECLINE),
+        ("reject all amounts over 500", Verdict.DECLINE),
+        ("please stop payments over 500", Verdict.DECLINE),
+        ("kill payments over 500", Verdict.DECLINE),
+        ("allow amounts under 500", Verdict.APPROVE),
+        ("let it through if the amount is under 500", Verdict.APPROVE),
+        ("send to review: amount over 800", Verdict.REVIEW),
+        ("amount over 800, have someone look at it", Verdict.REVIEW),
+        ("amount over 800 smells a bit, a second pair of eyes please", Verdict.REVIEW),
+        ("never approve amounts over 800", Verdict.DECLINE),
+        ("amounts over 500 are fraud", None),
+        ("amount over 500: decline", None),
+        ("amounts over 500 are always suspicious", None),
+    ],
+)
+def test_what_the_words_order(text: str, orders: Verdict | None) -> None:
+    assert read_rule(text, BANK).orders is orders
+
+
+@pytest.mark.parametrize(
+    ("text", "argues"),
+    [
+        ("amount over 500 looks off to me", Verdict.DECLINE),
+        ("amount over 500, that's a family, lower the score", Verdict.APPROVE),
+        ("If the amount is over 500, it is suspicious.", Verdict.DECLINE),
+        ("amount over 500, no discussion, kill it", Verdict.DECLINE),
+        ("amount over 500 is nothing to worry about", Verdict.APPROVE),
+        ("amount over 500 -> bot attack", Verdict.DECLINE),
+        ("amount over 500 makes no sense", Verdict.DECLINE),
+        ("amount over 500: no problem", Verdict.APPROVE),
+        ("suspicous: amount over 500", Verdict.DECLINE),
+    ],
+)
+def test_opinions_are_verdicts(text: str, argues: Verdict) -> None:
+    reading = read_rule(text, BANK)
+    assert (str(reading.condition), reading.argues) == ("amount > 500", argues)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VIPs or Maestro over 500",  # VIPs below 500 as well?
+        "decline, otherwise approve",
+        "amount over 500, decline, otherwise approve",
+        "Decline if the amount is over 500. Also if it is night.",
+        "weekend nights",
+        "at night after 10 pm",
+        "not in the morning on Fridays",
+        "neither amount over 500 nor on Mondays in the morning",
+        "no witness: do not review",
+    ],
+)
+def test_what_may_mean_something_else_is_refused(text: str) -> None:
+    assert read_rule(text, BANK).condition is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("purple payments over 500: decline", "No fact here is about 'purple'"),
+        ("any payment over 500 without 3DS", "No fact here is about '3DS'"),
+        ("cards in list gold: decline", "There is no list 'gold': there is 'vip'"),
+        ("more than 3 payments of the card within 10 minutes", "kept over 24 hours"),
+        ("devices with more than 3 users: block", "'users' cannot be counted here"),
+        ("amount over 500 on 3 December", "No fact here tells the date or the month"),
+    ],
+)
+def test_a_refusal_tells_what_would_be_needed(text: str, says: str) -> None:
+    assert any(says in line for line in advise(text, BANK).lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestions"),
+    [
+        ("purple payments over 500: decline", ["amount above 500: decline (without 'purple')"]),
+        ("block purple payments over 500", ["decline amount above 500 (without 'purple')"]),
+        ("never decline Maestro", ['always approve `provider` is "Maestro"', 'always review `provider` is "Maestro"']),
+        ("amount over 900 unless purple: decline", []),  # without its exception it would be turned round
+    ],
+)
+def test_suggestions_can_be_said_and_mean_no_more_than_was_read(text: str, suggestions: list[str]) -> None:
+    made = advise(text, BANK).suggestions
+    assert [str(suggestion) for suggestion in made] == suggestions
+    assert all(read_rule(suggestion.text, BANK).condition == suggestion.condition for suggestion in made)
+
+
+def test_a_rule_that_can_be_read_needs_no_advice() -> None:
+    assert advise("amount over 500: decline", BANK) == NO_ADVICE
