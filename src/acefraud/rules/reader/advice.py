@@ -192,12 +192,15 @@ _AFTER_AMOUNT = (
     "if",
     "when",
     "with",
+    "without",
     "at",
+    "on",
     "from",
     "then",
     "is",
     "be",
 )
+_THE_REST = "the rest"
 _KINDS = ("number", "flag", "category")
 _EXAMPLES = {"number": "'`{}` above 5'", "flag": "'`{}` is true'", "category": "'`{}` is \"...\"'"}
 _COUNTING = ("different", "distinct", "several", "known", "fraud", "another", "other", "seen", "shared")
@@ -278,6 +281,8 @@ def _suggested(
     """Rules near to what was written that can be read, the nearest first."""
     found: dict[Condition, Suggestion] = {}
     for other, left_out in _other_wordings(text, sentence, parts, unread):
+        if found and _THE_REST in left_out:
+            break
         rule = read_rule(other, sentence.vocabulary)
         for condition in (rule.condition,) if rule.condition is not None else rule.readings:
             if is_impossible(condition):
@@ -314,7 +319,7 @@ def _other_wordings(
         for join in (" and ", " or ") if re.search(r"\bor\b", text) else (" and ",):
             yield join.join(f"({say(condition)})" for _, _, condition in parts), shown
     for _, _, condition in parts:
-        yield say(condition), shown if len(parts) == 1 else (*shown, "the rest")
+        yield say(condition), shown if len(parts) == 1 else (*shown, _THE_REST)
 
 
 def _about_facts(sentence: Sentence, start: int, end: int) -> Iterator[str]:
