@@ -99,12 +99,11 @@ class Sentence:
 
     def after(self, at: int, *phrases: str) -> Iterator[int]:
         """The place after each of these phrases that stands here."""
-        first = self.tokens[at].text if at < len(self.tokens) else ""
-        for phrase in phrases:
-            if phrase and not phrase.startswith(first):  # so it is with most phrases
-                continue
-            split = _split(phrase)
-            if all(self.is_one_of(at + index, (word,)) for index, word in enumerate(split)):
+        index = _by_first_word(phrases)
+        token = self.token(at)
+        is_plain = token is not None and token.kind in _WORDS_AND_SIGNS
+        for split in index.get(token.text if token is not None and is_plain else "", index[""]):
+            if all(self.is_one_of(at + place, (word,)) for place, word in enumerate(split[1:], 1)):
                 yield at + len(split)
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
@@ -289,6 +288,11 @@ class Sentence:
         return (self.tokens[at].text,) in self.vocabulary.values and not self.is_ordinary(at, at + 1)
 
 
-@lru_cache(maxsize=4096)
-def _split(phrase: str) -> Words:
-    return tuple(phrase.split())
+@lru_cache(maxsize=1024)
+def _by_first_word(phrases: Words) -> dict[str, list[Words]]:
+    """The words of each phrase by the first of them, in their order. An empty phrase stands everywhere."""
+    split = [tuple(phrase.split()) for phrase in phrases]
+    return {
+        first: [said for said in split if not said or said[0] == first]
+        for first in {said[0] for said in split if said} | {""}
+    }
