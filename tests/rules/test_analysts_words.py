@@ -167,6 +167,8 @@ def test_the_name_of_an_entity_in_sql() -> None:
         ("amount over 800, have someone look at it", Verdict.REVIEW),
         ("amount over 800 smells a bit, a second pair of eyes please", Verdict.REVIEW),
         ("never approve amounts over 800", Verdict.DECLINE),
+        ("do not approve amounts over 800", Verdict.DECLINE),
+        ("we do not trust amounts over 500", None),
         ("amounts over 500 are fraud", None),
         ("amount over 500: decline", None),
         ("amounts over 500 are always suspicious", None),

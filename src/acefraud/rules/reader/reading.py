@@ -114,7 +114,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     always = verdict if is_strict else None  # "always suspicious" is an opinion
     if Verdict.REVIEW in verdicts and not any(word in _ORDERS and word not in _REVIEW for word in words):
         verdict = Verdict.REVIEW  # "is fishy, review please"
-    is_order = verdict is Verdict.REVIEW or (start == 0 and bool(said) and said[0] in _ORDERS)
+    verbs = said[1:] if said[:1] == ["do"] else said[:1]  # "do not approve", but not "we do not trust"
+    is_order = verdict is Verdict.REVIEW or (start == 0 and any(word in _ORDERS for word in verbs))
     orders = always or (verdict if is_order else None)
     return Conclusion(start, end, argues, always, orders, any(map(_spares, clauses)))
 
@@ -358,9 +359,7 @@ def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
 def _has_words(sentence: Sentence) -> bool:
     """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
     says_more = any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
-    return says_more or any(
-        tests_at(sentence, place) for place in range(len(sentence.tokens))
-    )  # "if the customer is there"
+    return says_more or any(tests_at(sentence, at) for at in range(len(sentence.tokens)))  # "the customer is there"
 
 
 def _readings(

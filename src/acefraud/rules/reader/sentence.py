@@ -99,10 +99,9 @@ class Sentence:
 
     def after(self, at: int, *phrases: str) -> Iterator[int]:
         """The place after each of these phrases that stands here."""
-        index = _by_first_word(phrases)
-        token = self.token(at)
-        is_plain = token is not None and token.kind in _WORDS_AND_SIGNS
-        for split in index.get(token.text if token is not None and is_plain else "", index[""]):
+        index, token = _by_first_word(phrases), self.token(at)
+        first = token.text if token is not None and token.kind in _WORDS_AND_SIGNS else ""
+        for split in index.get(first, index[""]):
             if all(self.is_one_of(at + place, (word,)) for place, word in enumerate(split[1:], 1)):
                 yield at + len(split)
 

@@ -172,9 +172,8 @@ _LAST_PART = re.compile(
 _VERDICT_WORDS = words("decline") | words("approve") | words("review")
 _SHORTEST_RULE = 3
 """Words that stand before a verdict if the rule is said before it."""
-_LINKING = frozenset(
-    ("if", "when", "where", "unless", "except", "only", "but", "and", "or", "with", "without", "for", "from", "as")
-) | {"otherwise", "else", "instead", "not", "no"}
+_LINKING = words("linking_a_remark")
+"""Words after a verdict with which a rule goes on."""
 _SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
 
@@ -225,11 +224,8 @@ def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
         return text
     said = {token.text for token in tokens_of(match["rest"])}
     means = vocabulary.word_list - words("people") - words("transactions") - words("heads")
-    return (
-        text
-        if said & (means | _LINKING | _VERDICT_WORDS) or any(map(str.isdigit, match["rest"]))
-        else text[: match.start("rest")]
-    )
+    says_more = bool(said & (means | _LINKING | _VERDICT_WORDS)) or any(map(str.isdigit, match["rest"]))
+    return text if says_more else text[: match.start("rest")]
 
 
 # --- misspelt words: "diffrent", "suspicous" ---
