@@ -254,3 +254,11 @@ def test_compare_shows_both_figures_too(cards: Any, monkeypatch: pytest.MonkeyPa
     assert vanilla["without_label_facts"]["accuracy"] == vanilla["accuracy"]
     for got in others:
         assert got["without_label_facts"]["average_precision"]["mean"] < got["average_precision"]["mean"]
+
+
+def test_a_period_that_was_not_said_is_told(shop: Shell) -> None:
+    rule = "customers with more than 3 terminals: decline"
+    assert "No period was said" in shop.on_book("playbook", "read", rule).out
+    added = shop.on_book("playbook", "add", rule, "--json").json
+    assert added["condition"] == "customer_distinct_terminal_30d > 3"
+    assert any(remark.startswith("No period was said") for remark in added["remarks"])

@@ -217,7 +217,7 @@ def test_the_period_that_was_assumed_is_told() -> None:
     reading = read_rule("card with known fraud and user with 3 payments in 24h", WORLD)
     assert reading.condition is None, "the period may be meant for both"
     assert read_rule("block cards with known fraud", WORLD).assumed == (
-        "no period was said for 'known frauds of the card': the longest that is kept, 30 days, was taken",
+        "No period was said for 'known frauds of the card': the longest that is kept, 30 days, was taken.",
     )
 
 

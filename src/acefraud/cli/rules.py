@@ -120,6 +120,7 @@ def _in_words(reading: RuleReading) -> str:
             f" formal: {reading.condition}",
             f" argues: {reading.argues or orders or Bullet.WITHOUT_VERDICT}",
             f" action: {action}",
+            *reading.rule.assumed,
             *([_WITH_OPTION[TAKEN_AS_POLICY]] if orders is not reading.rule.always else []),
         ]
     )

@@ -113,6 +113,7 @@ def reading_as_json(reading: Reading, advice: Advice = NO_ADVICE) -> dict[str, A
         "english": None if condition is None else say(condition),
         "argues": reading.argues,
         "action": "note" if condition is None else policy,
+        "assumed": list(reading.rule.assumed),
         "not_understood": list(reading.rule.not_understood),
         "did_you_mean": list(reading.rule.did_you_mean),
         "readings": [str(condition) for condition in reading.rule.readings],
@@ -180,7 +181,7 @@ def admit_rule(
         raise DuplicateRule(f"the playbook already says this{where}", bullet_id=existing.id if existing else "")
     bullet = bullet_in(playbook, bullet_id)
     is_ordered = bullet.policy is not None and policy.always is None and reading.rule.always is None
-    hint = [TAKEN_AS_POLICY] if is_ordered else []
+    hint = [*reading.rule.assumed, *([TAKEN_AS_POLICY] if is_ordered else [])]
     if node != learner.options.node:
         hint.append(f"Nothing here decides at the node '{node}': transactions are decided at '{learner.options.node}'.")
     return Admitted(bullet, (*learner.remarks_on(bullet), *hint), preview)
@@ -216,11 +217,11 @@ def edit_rule(
     (True, 'amount > 6000')
     """
     playbook = learner.playbook
-    new, _ = _bullet_of(learner, text, policy, as_note=as_note, why=why, edits=bullet_id)
+    new, reading = _bullet_of(learner, text, policy, as_note=as_note, why=why, edits=bullet_id)
     preview = _previewed(learner, plan_edit(playbook, bullet_id, new)).preview if with_preview else None
     playbook.change(lambda: plan_edit(playbook, bullet_id, new), who=who, why=why)
     bullet = bullet_in(playbook, bullet_id)
-    return Admitted(bullet, tuple(learner.remarks_on(bullet)), preview)
+    return Admitted(bullet, (*learner.remarks_on(bullet), *reading.rule.assumed), preview)
 
 
 def preview_status(learner: Learner, bullet_id: str, status: Status | None = None) -> Previewed:

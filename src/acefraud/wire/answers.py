@@ -515,6 +515,8 @@ class RuleReading(Answer):
     english: str | None
     argues: Verdict | None
     action: Literal["note", "evidence", "always decline", "always approve", "always review"]
+    assumed: tuple[str, ...]
+    """What was taken although the words do not say it."""
     not_understood: tuple[str, ...]
     did_you_mean: tuple[str, ...]
     """The facts nearest to the words that are not understood."""

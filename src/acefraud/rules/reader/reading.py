@@ -235,7 +235,7 @@ def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
             known = words_for(fact.name)
             noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
             period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
-            assumed.append(f"no period was said for '{noun}': the longest that is kept, {period}, was taken")
+            assumed.append(f"No period was said for '{noun}': the longest that is kept, {period}, was taken.")
     return tuple(assumed)
 
 
