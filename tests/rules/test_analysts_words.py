@@ -13,7 +13,7 @@ from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition, say
-from acefraud.rules.reader import Vocabulary, read_rule
+from acefraud.rules.reader import Vocabulary, read_rule, wording
 from acefraud.rules.reader.advice import NO_ADVICE, advise
 
 BANK = Vocabulary.of(
@@ -247,3 +247,11 @@ def test_suggestions_can_be_said_and_mean_no_more_than_was_read(text: str, sugge
 
 def test_a_rule_that_can_be_read_needs_no_advice() -> None:
     assert advise("amount over 500: decline", BANK) == NO_ADVICE
+
+
+@pytest.mark.parametrize("word", ["= ", "the ", "is very ", "send it to ", "("])
+def test_a_text_that_is_too_long_is_matched_with_no_pattern(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wording, "reworded", lambda *_: pytest.fail("a pattern was matched"))
+    text = word * 700
+    assert read_rule(text, BANK).condition is None
+    assert advise(text, BANK).missing == ("It is too long for a rule: say each rule by itself.",)

@@ -16,7 +16,7 @@ from acefraud.rules.english import say
 from acefraud.rules.reader.facts import HOURS, TIME_FACTS
 from acefraud.rules.reader.grammar import is_impossible, tests_at
 from acefraud.rules.reader.quantities import among, bounds, figures
-from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, read_rule
+from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, is_too_long, read_rule
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
@@ -88,6 +88,8 @@ def advise(text: str, vocabulary: Vocabulary) -> Advice:
     rule = read_rule(text, vocabulary)
     if rule.condition is not None:
         return NO_ADVICE
+    if is_too_long(text):
+        return Advice(unread=rule.not_understood, missing=("It is too long for a rule: say each rule by itself.",))
     if rule.spares is not None:
         spared = say(rule.spares)
         instead = (f"always approve {spared}", f"always review {spared}")

@@ -212,15 +212,18 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     >>> read_rule("Decline purple orders above $500", Vocabulary.general()).not_understood
     ('purple',)
     """
-    if len(text) > _MOST_SIGNS:
+    if is_too_long(text):
         return ReadRule(not_understood=(f"{text[:40]}...",))
     text, always = without_noise(text, vocabulary)
     text, glosses = without_glosses(text, vocabulary)
     sentence = Sentence(respelt(tokens_of(text), vocabulary), vocabulary)
-    if len(sentence.tokens) > _LONGEST:
-        return ReadRule(not_understood=(f"{text[:40]}...",))
     reading = _read(text, sentence, always=always, glosses=glosses)
     return reading if reading.condition is None else replace(reading, assumed=_assumed(reading.condition, sentence))
+
+
+def is_too_long(text: str) -> bool:
+    """Whether a text is a note rather than a rule. Patterns are matched only on what is not: some take long on more."""
+    return len(text) > _MOST_SIGNS or len(tokens_of(text)) > _LONGEST
 
 
 def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
