@@ -18,7 +18,7 @@ from acefraud.rules.reader.grammar import is_impossible, tests_at
 from acefraud.rules.reader.quantities import among, bounds, figures
 from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, is_too_long, read_rule
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, tokens_of, words
+from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
@@ -185,23 +185,7 @@ def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
 
 
 _ENTITY_NOUNS, _DATES, _NOT_SHOWN = words("entity_nouns"), words("dates"), words("not_shown")
-_AFTER_AMOUNT = (
-    *phrases("or"),
-    "and",
-    "but",
-    "unless",
-    "except",
-    "if",
-    "when",
-    "with",
-    "without",
-    "at",
-    "on",
-    "from",
-    "then",
-    "is",
-    "be",
-)
+_AFTER_AMOUNT = words("or") | words("after_amount")
 _THE_REST = "the rest"
 _KINDS = ("number", "flag", "category")
 _EXAMPLES = {"number": "'`{}` above 5'", "flag": "'`{}` is true'", "category": "'`{}` is \"...\"'"}

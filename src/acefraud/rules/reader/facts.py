@@ -44,14 +44,10 @@ _COUNTS = (
     "purchases_at_merchant", "larger_purchases", "account_transactions", "transactions_per_month",
 )  # fmt: skip
 _HISTORY = {
-    "count": Measure.COUNT,
-    "known_frauds": Measure.COUNT,
-    "known_fraud_share": Measure.SHARE,
-    "hours_since_last": Measure.HOURS,
-    "km_from_last": Measure.KM,
-    "kmh_from_last": Measure.KMH,
+    "count": Measure.COUNT, "known_frauds": Measure.COUNT, "known_fraud_share": Measure.SHARE,
+    "hours_since_last": Measure.HOURS, "km_from_last": Measure.KM, "kmh_from_last": Measure.KMH,
     "amount_to_usual": Measure.TIMES,
-}
+}  # fmt: skip
 _UNITS = {
     "days": Measure.DAYS, "minutes": Measure.MINUTES, "km": Measure.KM, "km/h": Measure.KMH, "times": Measure.TIMES,
 }  # fmt: skip
@@ -213,23 +209,14 @@ def codes_for(values: Sequence[str]) -> bool:
 _LEAST_MONTHS = 6
 _LEAST_STEM = 3
 _ALSO: dict[Words, Words] = {
-    ("american", "express"): ("amex",),
-    ("mastercard",): ("master", "card"),
-    ("ie",): ("internet", "explorer"),
-    ("direct",): ("directly",),
-    ("female",): ("woman",),
-    ("male",): ("man",),
+    ("american", "express"): ("amex",), ("mastercard",): ("master", "card"), ("ie",): ("internet", "explorer"),
+    ("direct",): ("directly",), ("female",): ("woman",), ("male",): ("man",),
     ("diner", "club", "carte", "blanche"): ("diner",),
-}
+}  # fmt: skip
 """Other names of values."""
 _ABBREVIATIONS = {
-    "lat": "latitude",
-    "lng": "longitude",
-    "lon": "longitude",
-    "long": "longitude",
-    "amt": "amount",
-    "cat": "category",
-}
+    "lat": "latitude", "lng": "longitude", "lon": "longitude", "long": "longitude", "amt": "amount", "cat": "category",
+}  # fmt: skip
 _FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
 """Words in the names of columns, in other languages."""
 _EVENT = ("transaction", "activity", "payment", "purchase", "use")

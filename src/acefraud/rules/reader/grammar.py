@@ -38,26 +38,13 @@ from acefraud.rules.reader.value_phrases import (
     value_tests,
 )
 
-_READERS = (
-    history_tests,
-    last_event_tests,
-    new_pair_tests,
-    number_tests,
-    count_tests,
-    category_tests,
-    lookup_tests,
-    event_tests,
-    band_tests,
-    flag_tests,
-    value_tests,
-    amount_tests,
-    time_tests,
-    age_tests,
-    people_tests,
-    presence_tests,
-    burst_tests,
-)
-"""The kinds of tests. Their order counts where a sentence can be read in more ways than are followed."""
+_OF_ENTITIES = (history_tests, last_event_tests, new_pair_tests)
+_OF_FACTS = (
+    number_tests, count_tests, category_tests, lookup_tests, event_tests, band_tests, flag_tests, value_tests,
+    amount_tests, time_tests, age_tests, people_tests, presence_tests, burst_tests,
+)  # fmt: skip
+"""The kinds of tests, beside those of entities, which come first. Their order counts where a sentence can be read in
+more ways than are followed."""
 _MOST = 40
 """Ways to cut a sentence up to one place that are followed further."""
 _DEEPEST = 6
@@ -79,7 +66,8 @@ STOPS = (",", ";", ".", "-", "–", "—", ":")
 @remembered
 def tests_at(sentence: Sentence, at: int) -> Tests:
     """Every test of single facts that begins here, with the place after it."""
-    return iter(dict.fromkeys(test for read in _READERS for test in read(sentence, at)))
+    readers = (*_OF_ENTITIES, *_OF_FACTS) if sentence.names_entity else _OF_FACTS
+    return iter(dict.fromkeys(test for read in readers for test in read(sentence, at)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +204,7 @@ class Grammar:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""
         sentence = self._sentence
         says_nothing = sentence.is_one_of(at, fillers) and not sentence.is_value(at)
-        return next(sentence.after(comma, *phrases("filler_phrases")), at + says_nothing)
+        return next(iter(sentence.after(comma, *phrases("filler_phrases"))), at + says_nothing)
 
     def _after_fillers(self, at: int) -> tuple[int, int]:
         """The place after words behind a test that say nothing, and how many of them there are."""

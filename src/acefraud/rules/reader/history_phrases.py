@@ -12,26 +12,15 @@ from collections.abc import Iterator, Sequence
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, KILOMETRES, Fact, Measure
-from acefraud.rules.reader.quantities import (
-    COUNT,
-    Bound,
-    Bounds,
-    bounded,
-    bounds,
-    comparators,
-    counts,
-    figures,
-    limit,
-    numbers,
-)
-from acefraud.rules.reader.sentence import Entities, Sentence, Tests, remembered
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
+from acefraud.rules.reader.quantities import COUNT, bounded, bounds, comparators, counts, figures, limit, numbers
+from acefraud.rules.reader.sentence import Bound, Bounds, Entities, Sentence, Tests, remembered
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, PhraseTable, phrases, words
 
-_FIGURE_WORDS: dict[Words, str] = {
-    tuple(said.split()): figure
+_FIGURE_WORDS = PhraseTable(
+    (tuple(said.split()), figure)
     for figure in ("sum", "mean", "max", "count", "known_frauds", "known_fraud_share")
     for said in phrases(f"{figure}_figure")
-}
+)
 for _kind in TRANSACTIONS - {"operation"}:
     _FIGURE_WORDS |= {(_most, _kind): "max" for _most in ("largest", "biggest", "highest", "maximum", "greatest")}
     _FIGURE_WORDS[_kind, "total"] = _FIGURE_WORDS["total", "of", _kind] = "sum"
@@ -223,6 +212,7 @@ def _predicates(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]
     yield from _met(sentence, after)
 
 
+@remembered
 def _numbers_of(sentence: Sentence, at: int) -> Bounds:
     """What is said of a count. A plain number is the least: "3 cards in a day" are three or more."""
     yield from counts(sentence, at)
@@ -263,7 +253,7 @@ def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
     """ "(the card has) spent over 5,000 in total in a day" """
     if not sentence.is_one_of(at, _SPENT):
         return
-    for bound, then in bounds(sentence, next(sentence.after(at + 1, "a total of"), at + 1), _SUM):
+    for bound, then in bounds(sentence, sentence.past(at + 1, "a total of"), _SUM):
         for end in {then, *sentence.after(then, "in total", "altogether", "total")}:
             yield "sum", bound, end
 
@@ -329,6 +319,7 @@ def _in_window_of_entity(sentence: Sentence, figure: str, bound: Bound, at: int)
                 yield bound(fact.name), end
 
 
+@remembered
 def _counted(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     """What is counted before a window: transactions or known frauds."""
     place = sentence.skipped(at, ("successful", "separate", "other", "earlier", "previous", "prior", "past"))
@@ -546,7 +537,7 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
             continue
         away = end + sentence.is_word(end, "away", "off")
         for entity, after in _owners_of(sentence, away + 1) if sentence.is_word(away, "from") else ():
-            final = _last_transaction(sentence, after) or next(sentence.after(after, *_LAST_PLACE), None)
+            final = _last_transaction(sentence, after) or next(iter(sentence.after(after, *_LAST_PLACE)), None)
             if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:
                 yield bound(fact.name), final
 
@@ -576,7 +567,7 @@ def _after_last(sentence: Sentence, at: int) -> int:
 
 
 def _after_place(sentence: Sentence, at: int) -> int:
-    return next(sentence.after(at, *_LAST_PLACE, "last transaction"), at)
+    return sentence.past(at, *_LAST_PLACE, "last transaction")
 
 
 # --- whether an entity was seen before ---

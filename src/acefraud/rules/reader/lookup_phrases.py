@@ -27,10 +27,10 @@ def lookup_tests(sentence: Sentence, at: int) -> Tests:
     for key, after in (*named, *sentence.entity(at)):
         for place in sentence.after_be(after):
             yield from _is_in_list(sentence, key, place)
-    categories = sentence.facts(at, "category")
-    valued = any(sentence.value(fact, place) for fact, after in categories for place in sentence.after_be(after))
-    for key, after in () if valued else sentence.entity(at):
-        yield from named_tests(sentence, key, after)
+    for key, after in sentence.entity(at):
+        categories = sentence.facts(at, "category")
+        if not any(sentence.value(fact, place) for fact, end in categories for place in sentence.after_be(end)):
+            yield from named_tests(sentence, key, after)
     yield from _list_first(sentence, at)
 
 
@@ -74,7 +74,7 @@ def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
     """ "merchant CryptoNow", "the merchant is neither 12 nor 34", "card numbers starting with 6505 or 6516" """
     place = sentence.skipped(at, _OF_A_NAME)
     for after in sentence.after_be(place) if not sentence.is_word(place, "has") else ():
-        starts = next(sentence.after(after, *_STARTING), None)
+        starts = next(iter(sentence.after(after, *_STARTING)), None)
         negated = starts is None and sentence.is_word(after, "not", "neither")
         how, then = (NAMED, after + negated) if starts is None else (STARTING, starts)
         values: list[str] = []

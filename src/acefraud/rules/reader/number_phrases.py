@@ -213,10 +213,10 @@ def _spoke_of_transactions(sentence: Sentence, at: int) -> bool:
     before = sentence.said(0, at)
     compared = [token.value for token in sentence.tokens[at : at + 4] if token.kind is Kind.NUMBER]
     last = before[-1] if before else ""
-    if compared and compared[0] >= _LEAST_AMOUNT and not (last in _NO_SUBJECTS and compared[0] <= _MOST_AGE):
-        has_ages = any(fact.measure is Measure.YEARS for fact in sentence.vocabulary.facts.values())
-        if (compared[0] > _MOST_AGE or not has_ages) and not (last in _JOINTS and _counted_before(sentence, at)):
-            return True
+    may_be_age = sentence.vocabulary.in_years or last in _NO_SUBJECTS
+    is_large = bool(compared) and compared[0] >= _LEAST_AMOUNT and (compared[0] > _MOST_AGE or not may_be_age)
+    if is_large and not (last in _JOINTS and _counted_before(sentence, at)):
+        return True
     if last in _NO_SUBJECTS:
         return False
     return any(word in TRANSACTIONS or word in ("anything", "everything") for word in before)
@@ -253,7 +253,7 @@ def burst_tests(sentence: Sentence, at: int) -> Tests:
     """ "more than 5 transactions within 10 minutes", where only texts tell of bursts"""
     if not {"recent_transactions", "recent_window_minutes"} <= sentence.vocabulary.facts.keys():
         return
-    for bound, after in counts(sentence, next(sentence.after(sentence.skipped(at), "burst of"), at)):
+    for bound, after in counts(sentence, next(iter(sentence.after(sentence.skipped(at), "burst of")), at)):
         start = after + sentence.is_word(after, "recent")
         if not sentence.is_one_of(start, TRANSACTIONS):
             continue
@@ -269,11 +269,11 @@ def _burst_windows(sentence: Sentence, at: int) -> Tests:
     start = sentence.skipped(at, words("burst_window"))
     if start == at:
         return
-    start = next(sentence.after(start, "a window of", "window of"), start)
+    start = sentence.past(start, "a window of", "window of")
     limits = ((op, end) for op, end in comparators(sentence, start) if op in (Op.AT_MOST, Op.BELOW))
     limit, place = next(limits, (Op.AT_MOST, start))
     for figure, end in figures(sentence, place):
         if figure.unit in _BURST_UNITS:
             minutes = figure.value * _BURST_UNITS[figure.unit]
             window = Condition.of(Test("recent_window_minutes", limit, minutes))
-            yield window, next(sentence.after(end, "or less"), end)
+            yield window, sentence.past(end, "or less")

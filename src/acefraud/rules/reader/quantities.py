@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
-from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import Kind, Words, phrases, words
+from acefraud.rules.reader.sentence import Bound, Bounds, Sentence, Tests, remembered
+from acefraud.rules.reader.tokens import Kind, phrases, words
 
 _ONES, _TENS = phrases("ones"), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
@@ -24,45 +24,37 @@ _FRACTIONS = {
     "a third": 1 / 3, "one third": 1 / 3, "two third": 2 / 3, "a tenth": 0.1, "one tenth": 0.1, "a fifth": 0.2,
     "one fifth": 0.2,
 }  # fmt: skip
+_NAMED_HOURS = {"midnight": 0.0, "noon": 12.0, "midday": 12.0}
 MULTIPLES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0, "treble": 3.0, "quadruple": 4.0}
 MINUTES = {unit: 60 * HOURS[unit] for unit in ("minute", "min", "hour", "hr", "h")}
+WRITTEN_NUMBERS = frozenset((*_NUMERALS, *_SCALES, *_NAMED_HOURS, "half"))
+"""Words with which a number, or a time of day, may begin after "a" or "one"."""
 NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
-_COMPARATORS = {
+_LISTS = {
     Op.ABOVE: "above", Op.AT_LEAST: "at_least", Op.BELOW: "below", Op.AT_MOST: "at_most", Op.IS: "equal",
     Op.IS_NOT: "not_equal",
 }  # fmt: skip
 """The lists of phrases for each comparison."""
-_BY_FIRST_WORD: dict[str, list[tuple[Words, Op]]] = {}
-for _said, _op in sorted(
-    ((tuple(phrase.split()), op) for op, name in _COMPARATORS.items() for phrase in phrases(name)),
-    key=lambda comparator: -len(comparator[0]),
-):
-    _BY_FIRST_WORD.setdefault(_said[0], []).append((_said, _op))
+_COMPARATORS = {said: op for op, name in _LISTS.items() for said in phrases(name)}
+_COMPARATORS = {said: _COMPARATORS[said] for said in sorted(_COMPARATORS, key=lambda said: -len(said.split()))}
 _AFTER_NUMBER = {
-    Op.AT_LEAST: ("at least", "minimum"),
-    Op.AT_MOST: ("at most", "maximum", "max", "top"),
-}
+    "at least": Op.AT_LEAST, "minimum": Op.AT_LEAST,
+    "at most": Op.AT_MOST, "maximum": Op.AT_MOST, "max": Op.AT_MOST, "top": Op.AT_MOST,
+}  # fmt: skip
 _OR_MORE = {Op.AT_LEAST: words("or_more"), Op.AT_MOST: words("or_less")}
 
-Bound = Callable[[str], Condition]
-"""Makes the condition for a fact of that name."""
-Bounds = Iterator[tuple[Bound, int]]
-"""Each with the place after its words."""
 _ONWARD = words("onward")
-_RANGES = (("between", "and"), ("from", "to"), ("in the range", "to"), ("anywhere between", "and"), ("", "to"))
+_RANGES = {"between": "and", "from": "to", "in the range": "to", "anywhere between": "and", "": "to"}
 """What opens a range, and what stands between its ends."""
 COUNT = Fact("", "number", Measure.COUNT)
 """A number of things, whatever counts them."""
-_COUNTS = (
-    (Op.AT_LEAST, 1.0, ("another",)),
-    (Op.IS, 0.0, ("not any", "not a single", "not one", "not a", "without any", "without a", "without")),
-    (Op.ABOVE, 0.0, ("any", "some")),
-    (Op.AT_LEAST, 1.0, ("a", "an")),
-)
+_NONE = ("not any", "not a single", "not one", "not a", "without any", "without a", "without")
+_COUNTS = dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0))
+_COUNTS |= dict.fromkeys(_NONE, (Op.IS, 0.0)) | dict.fromkeys(("any", "some"), (Op.ABOVE, 0.0))
 """What is said of a count without a number."""
 
 
@@ -89,6 +81,7 @@ class Figure:
         return round(self.value / 100, 12)
 
 
+@remembered
 def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number here: digits, words, with thousands and millions, in money or not."""
     first = sentence.token(at)
@@ -103,8 +96,8 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
         names_currency = sentence.is_one_of(after, _CURRENCIES)
         money = first.is_money or names_currency
         yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
-    elif half_dozen := next(sentence.after(at, "half a dozen"), None):
-        yield Figure(6.0), half_dozen
+    elif half_dozen := sentence.after(at, "half a dozen"):
+        yield Figure(6.0), half_dozen[0]
     elif written := _in_words(sentence, at):
         value, after = written
         money, last = sentence.is_one_of(after, _CURRENCIES), sentence.tokens[after - 1].text
@@ -114,8 +107,8 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
 
 def _with_half(sentence: Sentence, value: float, at: int) -> tuple[float, int]:
     """A number, perhaps with "and a half" after it, and the place after that."""
-    after = next(sentence.after(at, "and a half"), None)
-    return (value, at) if after is None else (value + 0.5, after)
+    after = sentence.past(at, "and a half")
+    return (value if after == at else value + 0.5), after
 
 
 def _in_words(sentence: Sentence, at: int) -> tuple[float, int] | None:
@@ -140,16 +133,17 @@ def _in_words(sentence: Sentence, at: int) -> tuple[float, int] | None:
     return total, at
 
 
+@remembered
 def fractions(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     """A fraction in words: "half", "three quarters", "a tenth", "one in twenty"."""
     for after in sentence.after(at, "one in"):
         for figure, end in numbers(sentence, after):
             if figure.value > 1:
                 yield round(1 / figure.value, 12), end
-    for said, share in _FRACTIONS.items():
-        yield from ((share, after) for after in sentence.after(at, said))
+    yield from sentence.meanings(at, _FRACTIONS)
 
 
+@remembered
 def multiples(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     """A factor before another number: "twice", "half of", "80% of", "3 times"; at first none at all, which is 1."""
     yield 1.0, at
@@ -167,6 +161,7 @@ def multiples(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
                 yield round(1 + figure.share, 12), then
 
 
+@remembered
 def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number with its unit, if it has one: "$500", "20%", "two weeks", "900 km/h", "half an hour"."""
     tokens = sentence.tokens
@@ -192,10 +187,8 @@ def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
 def clocks(sentence: Sentence, at: int, *, bare: bool = False) -> Iterator[tuple[float, int]]:
     """A time of day in hours: "5 am", "22:00", "midnight", "6 in the morning"; a bare number only if asked."""
     token = sentence.token(at)
-    if sentence.is_word(at, "midnight"):
-        yield 0.0, at + 1
-    elif sentence.is_word(at, "noon", "midday"):
-        yield 12.0, at + 1
+    if sentence.is_one_of(at, _NAMED_HOURS):
+        yield _NAMED_HOURS[sentence.tokens[at].text], at + 1
     elif token is not None and token.kind is Kind.CLOCK and token.value < 24:
         yield token.value, at + 1
     for figure, after in numbers(sentence, at):
@@ -229,20 +222,17 @@ def hour_in(part: str, hour: float) -> float | None:
     return hour if hour > 12 else None
 
 
-def comparators(sentence: Sentence, at: int) -> Iterator[tuple[Op, int]]:
+@remembered
+def comparators(sentence: Sentence, at: int) -> list[tuple[Op, int]]:
     """A comparison here, the longest first."""
-    token = sentence.token(at)
-    for said, op in _BY_FIRST_WORD.get(token.text, ()) if token is not None else ():
-        if all(sentence.is_word(at + index, word) for index, word in enumerate(said)):
-            yield op, at + len(said)
+    return sentence.meanings(at, _COMPARATORS)
 
 
 def or_more(sentence: Sentence, at: int) -> tuple[Op, int] | None:
     """What follows a number: "or more", "and above", "or less", "at most", "minimum"."""
-    for op, said in _AFTER_NUMBER.items():
-        for after in sentence.after(at, *said):
-            if not next(numbers(sentence, after), None):
-                return op, after
+    for op, after in sentence.meanings(at, _AFTER_NUMBER):
+        if not numbers(sentence, after):
+            return op, after
     for op, words_after in _OR_MORE.items() if sentence.is_word(at, "or", "and") else ():
         if sentence.is_one_of(at + 1, words_after):
             return op, at + 2
@@ -286,7 +276,13 @@ def _duration(value: float, unit: str, measure: Measure) -> float | None:
 
 def bounds(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Bounds:
     """Everything that may be said of a number here. A number alone is an equality, if `bare` allows that."""
-    yield from _ranges(sentence, at, fact)
+    if not openings(sentence, at):
+        return
+    for low, high, end in _ranges(sentence, at):
+        least, most = value_for(low, fact), value_for(high, fact)
+        if least is not None and most is not None and least <= most:
+            inside = _both(limit(Op.AT_LEAST, least), limit(Op.AT_MOST, most))
+            yield _negated(inside) if sentence.is_word(at, "not") else inside, end
     for op, after in comparators(sentence, at):
         if sentence.tokens[after - 1].text == "from" and not sentence.has_word(after, after + 3, *_ONWARD):
             continue  # "from 8 pm" is a bound only if "on" or "up" follows
@@ -300,6 +296,14 @@ def bounds(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Bo
                 if op is Op.AT_LEAST and sentence.is_one_of(end, _ONWARD):
                     yield limit(op, value), end + 1
     yield from _bare(sentence, at, fact, equality=bare)
+
+
+@remembered
+def openings(sentence: Sentence, at: int) -> Iterator[int]:
+    """The places after what may open a bound here."""
+    for opened in (comparators, figures, fractions):
+        yield from (after for _, after in opened(sentence, at))
+    yield from (end for _, _, end in _ranges(sentence, at))
 
 
 def bounded(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Tests:
@@ -317,10 +321,11 @@ def _with_upper_end(sentence: Sentence, at: int, op: Op, figure: Figure, fact: F
                     yield _both(limit(op, least), limit(other, most)), end
 
 
-def _figures_or_shares(sentence: Sentence, at: int, fact: Fact) -> Iterator[tuple[Figure, int]]:
-    yield from figures(sentence, at)
-    if fact.measure is Measure.SHARE:
-        yield from ((Figure(share), after) for share, after in fractions(sentence, at))
+def _figures_or_shares(sentence: Sentence, at: int, fact: Fact) -> Sequence[tuple[Figure, int]]:
+    said = figures(sentence, at)
+    if fact.measure is not Measure.SHARE:
+        return said
+    return [*said, *((Figure(share), after) for share, after in fractions(sentence, at))]
 
 
 def _bare(sentence: Sentence, at: int, fact: Fact, *, equality: bool = True) -> Bounds:
@@ -340,7 +345,7 @@ def _more_values(sentence: Sentence, at: int, fact: Fact, values: list[float], s
     """Further numbers after the first one: "7 or 9", "3, 5 or 8"."""
     while True:
         after = sentence.skipped(at, (",", "or", "and"))
-        figure, end = next(figures(sentence, after), (None, at)) if after > at else (None, at)
+        figure, end = next(iter(figures(sentence, after)), (None, at)) if after > at else (None, at)
         if figure is None or (value := value_for(figure, fact)) is None or figure.at_least:
             return
         if or_more(sentence, end) is not None or figure.scale > scale:  # "1, 2 or 3 thousand"
@@ -351,22 +356,20 @@ def _more_values(sentence: Sentence, at: int, fact: Fact, values: list[float], s
             yield _one_of(values), at
 
 
-def _ranges(sentence: Sentence, at: int, fact: Fact) -> Bounds:
-    negated = sentence.is_word(at, "not")
-    for opening, joint in _RANGES:
-        for low, high, end in figure_pairs(sentence, at + negated, opening, joint):
-            least, most = value_for(_like(low, high), fact), value_for(high, fact)
-            if least is not None and most is not None and least <= most and not (low.at_least or high.at_least):
-                inside = _both(limit(Op.AT_LEAST, least), limit(Op.AT_MOST, most))
-                yield _negated(inside) if negated else inside, end
+@remembered
+def _ranges(sentence: Sentence, at: int) -> Iterator[tuple[Figure, Figure, int]]:
+    """The two ends of a range, perhaps after "not"."""
+    for joint, start in sentence.meanings(at + sentence.is_word(at, "not"), _RANGES):
+        for low, high, end in figure_pairs(sentence, start, joint):
+            if not (low.at_least or high.at_least):
+                yield _like(low, high), high, end
 
 
-def figure_pairs(sentence: Sentence, at: int, opening: str, *joints: str) -> Iterator[tuple[Figure, Figure, int]]:
-    """Two numbers after the word that opens a range, with a joint between them: "between 5 and 9"."""
-    for start in sentence.after(at, opening):
-        for low, middle in figures(sentence, start):
-            for high, end in figures(sentence, middle + 1) if sentence.is_one_of(middle, joints) else ():
-                yield low, high, end
+def figure_pairs(sentence: Sentence, at: int, *joints: str) -> Iterator[tuple[Figure, Figure, int]]:
+    """Two numbers with a joint between them: "(between) 5 and 9"."""
+    for low, middle in figures(sentence, at):
+        for high, end in figures(sentence, middle + 1) if sentence.is_one_of(middle, joints) else ():
+            yield low, high, end
 
 
 def _like(low: Figure, high: Figure) -> Figure:
@@ -378,12 +381,12 @@ def _like(low: Figure, high: Figure) -> Figure:
     return Figure(low.value, high.is_money or low.is_money, high.is_percent, high.unit)
 
 
+@remembered
 def counts(sentence: Sentence, at: int) -> Bounds:
     """What may be said of a count before the noun: a bound, "no", "any", "a known ..."."""
     if sentence.is_word(at, "no", "zero") and not sentence.is_word(at + 1, "more", "fewer", "less"):
         yield limit(Op.IS, 0.0), at + 1
-    for op, number, said in _COUNTS:
-        yield from ((limit(op, number), after) for after in sentence.after(at, *said))
+    yield from ((limit(*least), after) for least, after in sentence.meanings(at, _COUNTS))
     yield from bounds(sentence, at, COUNT)
 
 

@@ -223,18 +223,18 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
 
 def is_too_long(text: str) -> bool:
     """Whether a text is a note rather than a rule. Patterns are matched only on what is not: some take long on more."""
-    return len(text) > _MOST_SIGNS or len(tokens_of(text)) > _LONGEST
+    return len(text) > _MOST_SIGNS or (len(text) > _LONGEST and len(tokens_of(text)) > _LONGEST)
 
 
 def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
     """A sentence for each figure of the past whose period was not said. Of an entity never seen, none has to be."""
-    said, named = windows_said(sentence), {token.shown.strip("`") for token in sentence.tokens}
+    named = {token.shown.strip("`") for token in sentence.tokens}
     unseen = {leaf.fact for leaf in condition.leaves if isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN)}
-    assumed = []
+    assumed, taken = [], condition.facts - unseen - named
     for figure, kept in sentence.vocabulary.windows.items():
         hours, fact = max(kept.items(), key=lambda window: window[0])
         is_unseen = f"{figure.removesuffix('_count')}_hours_since_last" in unseen
-        if fact.name in condition.facts - unseen - named and hours not in said and not is_unseen:
+        if fact.name in taken and not is_unseen and hours not in windows_said(sentence):
             known = words_for(fact.name)
             noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
             period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
@@ -346,7 +346,7 @@ def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
 
     "Unless A, B" before a conclusion is cut by `Grammar`, which knows where the exception ends.
     """
-    after = next(sentence.after(0, *EXCEPTIONS), None)
+    after = next(iter(sentence.after(0, *EXCEPTIONS)), None)
     if after is None or any(token.kind is Kind.SIGN for token in sentence.tokens[after:]):
         return False, sentence
     return True, sentence.part(after)
@@ -356,7 +356,7 @@ def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
     """What follows "if", "when" or "unless" after a conclusion, and whether it is an exception."""
     for after in sentence.after(0, *EXCEPTIONS):
         return True, sentence.part(after)
-    return False, sentence.part(next(sentence.after(0, *LINKS, "and"), 0))
+    return False, sentence.part(sentence.past(0, *LINKS, "and"))
 
 
 def _has_words(sentence: Sentence) -> bool:

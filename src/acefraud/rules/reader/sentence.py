@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, grammar_words, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, PhraseTable, Token, Words, grammar_words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
 T = TypeVar("T")
 Tests = Iterator[tuple[Condition, int]]
 """Conditions, each with the place after its words."""
+Bound = Callable[[str], Condition]
+"""Makes the condition for a fact of that name."""
+Bounds = Iterator[tuple[Bound, int]]
+"""Each with the place after its words."""
 Entities = tuple[Sequence[str], str]
 """Names of entities, and whether "all", "any" or "none" of them are meant."""
 
 _BE = words("be")
 _WORDS_AND_SIGNS = (Kind.WORD, Kind.SIGN)
-_LONGEST = 12
-"""Words of one entry of a vocabulary."""
 _JOINTS = frozenset("-–—/&")
 """Signs inside a name, as in "Sedan - Liability"."""
 _OWNERS = words("owners")
 _OPENINGS = ("if", "when", "where", "whenever", "once", "for", "the", "a", "an", "this", "any")
 _OF = ("on", "of", "by", "with", "for", "from", "at")
 _SEVERAL = (
-    ("both", "and", "all"),
-    ("either", "or", "any"),
-    ("neither", "nor", "none"),
-    ("", "or", "any"),
-    ("", "and", "all"),
-)
+    ("both", "and", "all"), ("either", "or", "any"), ("neither", "nor", "none"), ("", "or", "any"), ("", "and", "all"),
+)  # fmt: skip
 """What opens and joins a list of entities, and how many of them are meant."""
 _SEEN = words("seen")
 _ORDINARY = words("ordinary_words")
@@ -59,12 +57,19 @@ class Sentence:
     def __init__(self, tokens: Sequence[Token], vocabulary: Vocabulary) -> None:
         self.tokens = tokens
         self.vocabulary = vocabulary
+        self.words = tuple(token.text if token.kind in _WORDS_AND_SIGNS else None for token in tokens)
+        """The words and signs; None for other tokens."""
+        self._named = [frozenset[str]()]
+        """The entities that are named before each place, as far as that was asked for."""
+        self._parts: dict[tuple[int, int | None], Sentence] = {}
         self.memory: dict[tuple[object, int], list[Any]] = {}
         """What `remembered` readers found."""
 
     def part(self, start: int, end: int | None = None) -> Sentence:
         """The sentence from one place to another, as a sentence of its own."""
-        return Sentence(self.tokens[start:end], self.vocabulary)
+        if (start, end) not in self._parts:
+            self._parts[start, end] = Sentence(self.tokens[start:end], self.vocabulary)
+        return self._parts[start, end]
 
     # --- words ---
 
@@ -86,8 +91,7 @@ class Sentence:
 
     def is_one_of(self, at: int, some: Collection[str]) -> bool:
         """Whether the token at a place is one of a list of words or signs."""
-        tokens = self.tokens
-        return at < len(tokens) and (token := tokens[at]).text in some and token.kind in _WORDS_AND_SIGNS
+        return at < len(self.words) and self.words[at] in some
 
     def is_mere_word(self, at: int, some: Collection[str]) -> bool:
         """Whether a word of a list stands here that is not a value of a category."""
@@ -97,13 +101,19 @@ class Sentence:
         """Whether one of these words stands between two places."""
         return any(self.is_one_of(index, some) for index in range(start, end))
 
-    def after(self, at: int, *phrases: str) -> Iterator[int]:
+    def after(self, at: int, *phrases: str) -> list[int]:
         """The place after each of these phrases that stands here."""
-        index, token = _by_first_word(phrases), self.token(at)
-        first = token.text if token is not None and token.kind in _WORDS_AND_SIGNS else ""
-        for split in index.get(first, index[""]):
-            if all(self.is_one_of(at + place, (word,)) for place, word in enumerate(split[1:], 1)):
-                yield at + len(split)
+        index = _by_first_word(phrases)
+        found = index.get(self.words[at], index[None]) if at < len(self.words) else index[None]
+        return [at + len(said) for said in found if self.words[at : at + len(said)] == said]
+
+    def past(self, at: int, *phrases: str) -> int:
+        """The place after the first of these phrases that stands here; the same place if none does."""
+        return next(iter(self.after(at, *phrases)), at)
+
+    def meanings(self, at: int, table: Mapping[str, T]) -> list[tuple[T, int]]:
+        """What the phrases of a table that stand here mean, each with the place after it."""
+        return [(table[" ".join(self.said(at, end))], end) for end in self.after(at, *table)]
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
         """The place after the words of a list that stand here."""
@@ -118,7 +128,7 @@ class Sentence:
             places.append(places[-1] + 1)
         return places
 
-    def matches(self, at: int, table: Mapping[Words, T], *, exact: bool = False) -> Iterator[tuple[T, int]]:
+    def matches(self, at: int, table: PhraseTable[T], *, exact: bool = False) -> list[tuple[T, int]]:
         """What the words from here on mean in a table, the longest first. Determiners do not matter, unless `exact`."""
         meanings: list[tuple[T, int]] = []
         said: Words = ()
@@ -133,9 +143,9 @@ class Sentence:
             said = (*said, token.text)
             if (meaning := table.get(said)) is not None:
                 meanings.append((meaning, index + 1))
-            if len(said) == _LONGEST:
+            if said not in table.openings:
                 break
-        yield from reversed(meanings)
+        return meanings[::-1]
 
     # --- facts ---
 
@@ -167,7 +177,9 @@ class Sentence:
     def entity(self, at: int) -> Iterator[tuple[str, int]]:
         """An entity: "the card", "this user", "one device", or "it" if only one was spoken of before."""
         yield from self.matches(at, self.vocabulary.entities)
-        as_object = at > 0 and self.is_word(at, "it", "them") and self.is_one_of(at - 1, _OF)
+        if not self.is_word(at, "it", "they", "them"):
+            return
+        as_object = at > 0 and not self.is_word(at, "they") and self.is_one_of(at - 1, _OF)
         as_subject = self.is_word(at, "it", "they") and self.is_word(at + 1, "is", "has")
         if (as_object or as_subject) and (only := self.only_before(at)) is not None:
             yield only, at + 1
@@ -181,8 +193,14 @@ class Sentence:
 
     def only_before(self, at: int) -> str | None:
         """The entity that was named before a place, if there is only one."""
-        named = {name for index in range(at) for name, _ in self.entity(index)}
-        return named.pop() if len(named) == 1 else None
+        while len(self._named) <= at:
+            self._named.append(self._named[-1] | {name for name, _ in self.entity(len(self._named) - 1)})
+        return next(iter(self._named[at])) if len(self._named[at]) == 1 else None
+
+    @cached_property
+    def names_entity(self) -> bool:
+        """Whether an entity is named anywhere."""
+        return any(self.entity(index) for index in range(len(self.tokens)))
 
     def subject(self, at: int) -> str | None:
         """The entity that the sentence is about: it stands first, and no other one is named before this place."""
@@ -192,8 +210,10 @@ class Sentence:
 
     def entities(self, at: int) -> Iterator[tuple[Entities, int]]:
         """One entity or several: "both the card and the device", "neither the user nor the card"."""
-        for name, after in self.entity(at):
-            yield ([name], "all"), after
+        first = self.entity(at)
+        yield from ((([name], "all"), after) for name, after in first)
+        if not first and not self.is_word(at, "both", "either", "neither"):
+            return
         is_object = at > 0 and self.is_one_of(at - 1 - self.is_one_of(at - 1, DETERMINERS), _SEEN)
         for opening, joint, how in () if is_object else _SEVERAL:  # "never seen the card and the store has ..."
             if not opening or self.is_word(at, opening):
@@ -288,10 +308,8 @@ class Sentence:
 
 
 @lru_cache(maxsize=1024)
-def _by_first_word(phrases: Words) -> dict[str, list[Words]]:
+def _by_first_word(phrases: Words) -> dict[str | None, list[Words]]:
     """The words of each phrase by the first of them, in their order. An empty phrase stands everywhere."""
     split = [tuple(phrase.split()) for phrase in phrases]
-    return {
-        first: [said for said in split if not said or said[0] == first]
-        for first in {said[0] for said in split if said} | {""}
-    }
+    firsts = {None, *(said[0] for said in split if said)}
+    return {first: [said for said in split if not said or said[0] == first] for first in firsts}

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.fact_names import NIGHT
-from acefraud.rules.reader.facts import HOURS, Fact, Measure
+from acefraud.rules.reader.facts import HOURS, Fact
 from acefraud.rules.reader.quantities import (
+    WRITTEN_NUMBERS,
     among,
     bounded,
     clocks,
@@ -18,6 +19,7 @@ from acefraud.rules.reader.quantities import (
     figures,
     hour_in,
     limit,
+    openings,
     or_more,
     value_for,
 )
@@ -35,17 +37,17 @@ _PARTS = {
     "office hour": (9.0, 17.0), "business hour": (9.0, 17.0), "working hour": (9.0, 17.0),
 }  # fmt: skip
 """The parts of the day besides the night. The last three are those of working days."""
+_PART_NAMES = dict(zip(_PARTS, _PARTS, strict=True)) | dict.fromkeys(_NIGHT, "night")
 _WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 24.0), "night": (18.0, 9.0)}
 """Hours that may be meant with such a part."""
 _BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
-_RANGES = (("between", ("and",)), ("from", ("to", "until", "till")), ("", ("to", "until")))
+_RANGES = {"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")}
 """What opens a range of times, and what stands between its ends."""
-_BEFORE_CLOCK = {
-    Op.AT_LEAST: ("after", "later than", "past", "since"),
-    Op.AT_MOST: ("not later than", "no later than"),
-    Op.BELOW: ("before", "earlier than", "prior to", "until", "by"),
-}
-_AFTER_CLOCK = {Op.AT_LEAST: ("or later", "or after", "onward"), Op.AT_MOST: ("or earlier", "or before")}
+_BEFORE_CLOCK = dict.fromkeys(("after", "later than", "past", "since"), Op.AT_LEAST)
+_BEFORE_CLOCK |= dict.fromkeys(("not later than", "no later than"), Op.AT_MOST)
+_BEFORE_CLOCK |= dict.fromkeys(("before", "earlier than", "prior to", "until", "by"), Op.BELOW)
+_AFTER_CLOCK = dict.fromkeys(("or later", "or after", "onward"), Op.AT_LEAST)
+_AFTER_CLOCK |= dict.fromkeys(("or earlier", "or before"), Op.AT_MOST)
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
@@ -57,9 +59,21 @@ _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
 
 
+_BEFORE_TIMES = DETERMINERS.union(words("time_links"), {"not", "outside", "on", "either", "between", "late", "early"})
+_BEFORE_TIMES |= {word for said in (*_BEFORE_CLOCK, "from", "during", "at") for word in said.split()}
+"""Words that may stand before a time."""
+_TIMES = frozenset(word for said in (*_WEEKDAYS, *_PART_NAMES, *phrases("working_day")) for word in said.split())
+_TIMES = WRITTEN_NUMBERS | {"weekday", "weekend"} | (_TIMES - _BEFORE_TIMES)
+"""Words of which one stands in every time that begins with a word."""
+
+
 def time_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a time of day or of a day that begins here."""
     facts = sentence.vocabulary.facts
+    first = sentence.token(end := sentence.skipped(at, _BEFORE_TIMES))
+    is_number = first is not None and first.kind in (Kind.NUMBER, Kind.CLOCK)
+    if not is_number and _TIMES.isdisjoint(sentence.words[at : end + 1]):
+        return
     start = sentence.skipped(at, words("time_links"))
     for place in {at, start}:
         if "weekday" in facts:
@@ -119,7 +133,7 @@ def _days(sentence: Sentence, at: int) -> Iterator[tuple[list[str], int]]:
 
 def _is_of_days(sentence: Sentence, at: int, place: int) -> bool:
     """Whether "night" is said of days of the week: it may stand after them or before them."""
-    after = next(sentence.after(place, *_NIGHT), place)
+    after = sentence.past(place, *_NIGHT)
     follows = any(_days(sentence, sentence.skipped(after, ("on", "of", "from")))) if after > place else False
     return follows or (at > 0 and sentence.is_one_of(at - 1, _WEEKDAYS))
 
@@ -151,12 +165,11 @@ def _parts_of_day(sentence: Sentence, at: int) -> Tests:
     place, negated = _after_not(sentence, at)
     place = sentence.skipped(place, words("time_links") - {"day"}) if negated else place
     start = sentence.skipped(place, ("early", "late"))
-    for part in (*_PARTS, "night"):
-        for after in sentence.after(start, *(_NIGHT if part == "night" else (part,))):
-            made = [(_hours_between(first, last), end) for first, last, end in _own_hours(sentence, part, after)]
-            if not made and part in _PARTS and start == place and not sentence.is_word(at - 1, "early", "late"):
-                made = [(_usual_hours(part), after)]
-            yield from ((inside.negated() if negated else inside, end) for inside, end in made)
+    for part, after in sentence.meanings(start, _PART_NAMES):
+        made = [(_hours_between(first, last), end) for first, last, end in _own_hours(sentence, part, after)]
+        if not made and part in _PARTS and start == place and not sentence.is_word(at - 1, "early", "late"):
+            made = [(_usual_hours(part), after)]
+        yield from ((inside.negated() if negated else inside, end) for inside, end in made)
 
 
 def _usual_hours(part: str) -> Condition:
@@ -168,15 +181,14 @@ def _own_hours(sentence: Sentence, part: str, at: int) -> Iterator[tuple[float, 
     """The hours that are given for a part of the day after its name: "(10pm to 6am)", ", say after 9"."""
     start = sentence.skipped(at, _BEFORE_HOURS)
     glue = sentence.said(at, start)
-    for opening, joints in _RANGES:
-        for after in sentence.after(start, opening):
-            for first, middle in clocks(sentence, after, bare=True):
-                for last, end in clocks(sentence, middle + 1, bare=True) if sentence.is_one_of(middle, joints) else ():
-                    is_bare = _is_bare(sentence, after, middle), _is_bare(sentence, middle + 1, end)
-                    pair = _within_part(part, first, last, is_bare)
-                    final = _after_hours(sentence, end, glue, is_plain=all(is_bare))
-                    if pair is not None and final is not None:
-                        yield *pair, final
+    for joints, after in sentence.meanings(start, _RANGES):
+        for first, middle in clocks(sentence, after, bare=True):
+            for last, end in clocks(sentence, middle + 1, bare=True) if sentence.is_one_of(middle, joints) else ():
+                is_bare = _is_bare(sentence, after, middle), _is_bare(sentence, middle + 1, end)
+                pair = _within_part(part, first, last, is_bare)
+                final = _after_hours(sentence, end, glue, is_plain=all(is_bare))
+                if pair is not None and final is not None:
+                    yield *pair, final
     said = {"evening": ("after", "from"), "morning": ("before", "until")}.get(part, ())
     for after in sentence.after(start, *said):
         for hour, end in clocks(sentence, after, bare=True):
@@ -213,12 +225,11 @@ def _after_hours(sentence: Sentence, at: int, glue: Words, *, is_plain: bool) ->
 def _clock_ranges(sentence: Sentence, at: int) -> Tests:
     """ "between 10 pm and 6 am", "not from 9 to 5 pm" """
     place, negated = _after_not(sentence, at)
-    for opening, joints in _RANGES:
-        for after in sentence.after(place, opening):
-            for first, last, end in _clock_pairs(sentence, after, joints):
-                if first != last:
-                    inside = _hours_between(first, last)
-                    yield inside.negated() if negated else inside, end
+    for joints, after in sentence.meanings(place, _RANGES):
+        for first, last, end in _clock_pairs(sentence, after, joints):
+            if first != last:
+                inside = _hours_between(first, last)
+                yield inside.negated() if negated else inside, end
 
 
 def _before_or_after(sentence: Sentence, at: int) -> Tests:
@@ -234,9 +245,8 @@ def _before_or_after(sentence: Sentence, at: int) -> Tests:
 
 def _clock_limits(sentence: Sentence, at: int) -> Iterator[tuple[Op, float, int]]:
     """A comparison with a time of day in hours."""
-    for op, said in _BEFORE_CLOCK.items():
-        for after in sentence.after(at, *said):
-            yield from ((op, hour, end) for hour, end in clocks(sentence, after) if not sentence.is_word(end, "or"))
+    for op, after in sentence.meanings(at, _BEFORE_CLOCK):
+        yield from ((op, hour, end) for hour, end in clocks(sentence, after) if not sentence.is_word(end, "or"))
     for after in sentence.after(at, "from"):
         for hour, end in clocks(sentence, after):
             if sentence.is_word(end, "on", "onward"):
@@ -246,8 +256,8 @@ def _clock_limits(sentence: Sentence, at: int) -> Iterator[tuple[Op, float, int]
 def _or_later(sentence: Sentence, at: int) -> Tests:
     """ "9 pm or later", "6 am or earlier" """
     for hour, after in clocks(sentence, at):
-        for op, said in _AFTER_CLOCK.items() if hour else ():
-            yield from ((Condition.of(Test("hour", op, hour)), end) for end in sentence.after(after, *said))
+        for op, end in sentence.meanings(after, _AFTER_CLOCK) if hour else ():
+            yield Condition.of(Test("hour", op, hour)), end
 
 
 def _after_not(sentence: Sentence, at: int) -> tuple[int, bool]:
@@ -276,7 +286,7 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
             is_late = is_bare and is_afternoon and first < 12 and first % 12 < last % 12
             yield (first % 12 + 12 if is_late else first) % 24, last % 24, end
     if sentence.has_word(max(0, at - 4), at, "hour"):  # "hour between 1 and 5"
-        for low, high, end in figure_pairs(sentence, at, "", *joints):
+        for low, high, end in figure_pairs(sentence, at, *joints):
             if not low.unit and not high.unit and low.value in range(25) and high.value in range(25):
                 yield low.value % 24, high.value % 24, end
 
@@ -324,6 +334,10 @@ def _hours_between(first: float, last: float) -> Condition:
 
 def age_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of the age of a thing, or of the time since something was done, that begins here."""
+    places = (at, sentence.skipped(at), sentence.skipped(at, _WHO))
+    first_words = {word for place in places for word in sentence.said(place, place + 1)}
+    if first_words.isdisjoint(sentence.vocabulary.openings_of_ages) and not openings(sentence, at):
+        return
     for age in sentence.vocabulary.ages:
         fact = sentence.vocabulary.facts[age.fact]
         yield from _is_old(sentence, age, fact, at)
@@ -349,7 +363,7 @@ def _has_unit(sentence: Sentence, start: int, end: int) -> bool:
 
 def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
     """ "account younger than a week", "the card was added less than a day ago", "account 60 days old or older" """
-    for _, after in sentence.matches(at, dict.fromkeys(age.age_of, age.fact)):
+    for _, after in sentence.matches(at, age.age_of):
         for start in range(after, sentence.skipped(after, _OPENED) + 1):
             existed = any(word in _EXISTED for word in sentence.said(after, start))
             for condition, end in _durations(sentence, fact, start):
@@ -396,7 +410,7 @@ def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
         if sentence.is_one_of(end, words("after_event")):
             person = sentence.skipped(end + 1, PEOPLE | DETERMINERS | {"they", "he", "she"})
             for start, said in ((end + 1, age.since), (person, age.did)):
-                for _, final in sentence.matches(start, dict.fromkeys(said, age.fact)):
+                for _, final in sentence.matches(start, said):
                     yield condition, final
 
 
@@ -423,7 +437,7 @@ def _after_age(sentence: Sentence, at: int) -> int:
 
 def people_tests(sentence: Sentence, at: int) -> Tests:
     """ "customers under 25", "aged between 20 and 30", "the buyer is 40 or older": the age of a person"""
-    ages = [fact for fact in sentence.vocabulary.facts.values() if fact.measure is Measure.YEARS]
+    ages = sentence.vocabulary.in_years
     if len(ages) != 1:
         return
     start = sentence.skipped(at)

@@ -6,13 +6,26 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
+from typing import TypeVar
 
 from acefraud.support.package_data import read_package_toml
 
+T = TypeVar("T")
 Words = tuple[str, ...]
+_LONGEST = 12
+"""Words of one entry of a table."""
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
+
+
+class PhraseTable(dict[Words, T]):
+    """Meanings by the words that are said for them. It is looked up only once it is complete."""
+
+    @cached_property
+    def openings(self) -> frozenset[Words]:
+        """The words with which longer entries begin."""
+        return frozenset(said[:end] for said in self for end in range(1, min(len(said), _LONGEST)))
 
 
 @cache

@@ -9,13 +9,14 @@ given".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import HOURS, Fact, Measure, as_words, codes_for, is_vague, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, PhraseTable, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
 _AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")
@@ -215,7 +216,8 @@ def event_tests(sentence: Sentence, at: int) -> Tests:
     Where one fact is named after another, such as `MonthClaimed` after `Month`, the longer name tells which event it
     is about, and the shorter one is about the other event that names of facts speak of.
     """
-    dated = sentence.vocabulary.dated
+    if not (dated := sentence.vocabulary.dated):
+        return
     yield from _dated_before(sentence, at)
     start = sentence.skipped(at)
     if sentence.is_one_of(start, dated):
@@ -274,13 +276,14 @@ def _said_of_bands(sentence: Sentence, at: int, fact: Fact, *, counted: bool = F
     tests: list[tuple[Condition, int]] = []
     bands = sentence.vocabulary.bands[fact.name]
     units = {band.unit for band in bands}
-    measures = [(Measure.PLAIN, bands)] if len(units) == 1 else []
+    measures = [Measure.PLAIN] if len(units) == 1 else []
     if units <= HOURS.keys() and not counted:
-        measures.append((Measure.DAYS, tuple(band.in_days() for band in bands)))
-    for measure, measured in measures:
+        measures.append(Measure.DAYS)
+    for measure in measures:
         number = Fact(fact.name, "number", measure)
         for bound, end in counts(sentence, at) if counted else bounds(sentence, at, number):
             if sentence.has_word(at, end, *HOURS) == (measure is Measure.DAYS):
+                measured = bands if measure is Measure.PLAIN else tuple(band.in_days() for band in bands)
                 values = values_within(measured, bound(fact.name))
                 tests += [(among(fact.name, values), end)] if values else []
     return tests
@@ -314,7 +317,7 @@ def _days_after(sentence: Sentence, fact: Fact, at: int) -> Tests:
 
 def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "a vehicle more than 7 years old", "a new car", for a category such as the age of the vehicle"""
-    things = _aged(fact)
+    things = _aged(fact.words)
     start = sentence.skipped(at)
     new = next((value for value in fact.values if value.lower() == "new"), None)
     if new is not None and sentence.is_word(start, "new"):
@@ -346,13 +349,13 @@ def _is_worth(sentence: Sentence, fact: Fact, at: int) -> Tests:
                 yield condition, end
 
 
-def _aged(fact: Fact) -> dict[Words, str]:
-    """What a category is the age of, if it is not a person."""
-    if fact.words[:2] != ("age", "of") or any(word in PEOPLE for word in fact.words):
-        return {}
-    thing = fact.words[2:]
-    others = [(word,) for word in _VEHICLES] if thing[0] in _VEHICLES else []
-    return dict.fromkeys([thing, *others], fact.name)
+@lru_cache(maxsize=1024)
+def _aged(name: Words) -> PhraseTable[bool]:
+    """What a category with this name is the age of, if it is not a person."""
+    if name[:2] != ("age", "of") or not PEOPLE.isdisjoint(name):
+        return PhraseTable()
+    others = [(word,) for word in _VEHICLES] if name[2] in _VEHICLES else []
+    return PhraseTable(dict.fromkeys([name[2:], *others], True))
 
 
 _AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed", "recently"}
@@ -442,13 +445,14 @@ def presence_tests(sentence: Sentence, at: int) -> Tests:
             for options, op in ((_UNKNOWN, Op.MISSING), (_KNOWN, Op.KNOWN)):
                 said = [phrase for phrase in options if phrase not in _ELSE.get(kind, ())]
                 yield from ((Condition.of(Test(name, op)), end) for end in sentence.after(place, *said))
-    for said_before in phrases("unknown_before"):
-        for then in sentence.after(sentence.skipped(at), said_before):
-            for name, kind, end in _things(sentence, then):
-                is_none = said_before in ("no", "without", "no known") and _can_be_none(sentence, name, kind)
-                if not is_none and said_before not in _ELSE.get(kind, ()):
-                    final = end + sentence.is_word(end, "given", "known", "recorded")
-                    yield Condition.of(Test(name, Op.MISSING)), final
+    start = sentence.skipped(at)
+    for then in sentence.after(start, *phrases("unknown_before")):
+        said_before = " ".join(sentence.said(start, then))
+        for name, kind, end in _things(sentence, then):
+            is_none = said_before in ("no", "without", "no known") and _can_be_none(sentence, name, kind)
+            if not is_none and said_before not in _ELSE.get(kind, ()):
+                final = end + sentence.is_word(end, "given", "known", "recorded")
+                yield Condition.of(Test(name, Op.MISSING)), final
 
 
 def _can_be_none(sentence: Sentence, name: str, kind: str) -> bool:
@@ -462,11 +466,10 @@ def _can_be_none(sentence: Sentence, name: str, kind: str) -> bool:
 
 def _things(sentence: Sentence, at: int) -> Iterator[tuple[str, str, int]]:
     """Facts with their kind, and entities by the fact that shows whether they are known."""
-    facts = sentence.vocabulary.facts
     for fact, after in sentence.facts(at, "number", "category", "flag"):
         yield fact.name, fact.kind, after
     for entity, after in sentence.entity(at):
-        counted = sorted(name for name in facts if name.startswith(f"{entity}_count_"))
+        counted = sorted(fact.name for fact in sentence.vocabulary.windows.get(f"{entity}_count", {}).values())
         if counted:  # an entity that is not known has no past
-            kind = "entity" if facts[counted[0]].always_known else "rare entity"
+            kind = "entity" if sentence.vocabulary.facts[counted[0]].always_known else "rare entity"
             yield counted[0], kind, after + sentence.is_word(after, "id", "identifier", "number")

@@ -28,7 +28,7 @@ from acefraud.rules.reader.facts import (
     ways_to_say,
     without_determiners,
 )
-from acefraud.rules.reader.tokens import Words, grammar_words, singular, words
+from acefraud.rules.reader.tokens import PhraseTable, Words, grammar_words, singular, words
 from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
@@ -38,6 +38,10 @@ _EVENTS = (("Claimed", ("claim", "claimed"), ("accident", "incident", "loss")),)
 """The ending of the name of a fact about an event, what that event is called, and what the one before it is called."""
 _MOST_WITH_FAMILIES = 50
 """Values of a category that can be said by a word that some of them share. More are names of places and the like."""
+SHORTEST_NAME = 5
+"""Letters of a value that is recognised with one other letter."""
+_NAMES = range(5, 200)
+"""How many values a category of names has. Fewer are ordinary words; of more, as of places, too many are alike."""
 _GENERIC = words("generic")
 _DROPPED_AFTER_FLAG = words("dropped_after_flag")
 _SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_device", "same_card")))
@@ -64,10 +68,10 @@ class AgeWords:
     """What a number of days or hours is the age of, and what it is the time since."""
 
     fact: str
-    age_of: tuple[Words, ...] = ()
-    since: tuple[Words, ...] = ()
-    did: tuple[Words, ...] = ()
-    idle: tuple[Words, ...] = ()
+    age_of: PhraseTable[str]
+    since: PhraseTable[str]
+    did: PhraseTable[str]
+    idle: PhraseTable[str]
 
 
 class _Concept(BaseModel, extra="forbid"):
@@ -92,13 +96,13 @@ class Vocabulary:
     """Facts, and the words that mean them."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
-    nouns: dict[Words, list[str]] = field(default_factory=dict)
-    flags: dict[Words, list[FlagPhrase]] = field(default_factory=dict)
-    values: dict[Words, list[ValuePhrase]] = field(default_factory=dict)
+    nouns: PhraseTable[list[str]] = field(default_factory=PhraseTable)
+    flags: PhraseTable[list[FlagPhrase]] = field(default_factory=PhraseTable)
+    values: PhraseTable[list[ValuePhrase]] = field(default_factory=PhraseTable)
     families: dict[Words, list[ValuePhrase]] = field(default_factory=dict)
     """Words with which several values begin."""
     ages: list[AgeWords] = field(default_factory=list)
-    entities: dict[Words, str] = field(default_factory=dict)
+    entities: PhraseTable[str] = field(default_factory=PhraseTable)
     lists: frozenset[str] = frozenset()
     dated: dict[str, list[Fact]] = field(default_factory=dict)
     """The facts that tell the day or the month of an event, by the words for the event, where there are two."""
@@ -134,6 +138,26 @@ class Vocabulary:
         return frozenset(word for words in phrases for word in words)
 
     @cached_property
+    def known_words(self) -> frozenset[str]:
+        """Every word that means something here, or that the reader knows anyway."""
+        return self.word_list | grammar_words()
+
+    @cached_property
+    def by_words(self) -> dict[Words, str]:
+        """The names of several words by these words."""
+        return {split: name for name in self.facts if len(split := split_name(name)) > 1}
+
+    @cached_property
+    def proper_names(self) -> dict[str, list[str]]:
+        """The values of one word that are names, by their first letter."""
+        names: dict[str, list[str]] = {}
+        for said, meanings in self.values.items():
+            is_name = any(len(self.facts[meaning.fact].values) in _NAMES for meaning in meanings)
+            if is_name and len(said) == 1 and len(said[0]) >= SHORTEST_NAME:
+                names.setdefault(said[0][0], []).append(said[0])
+        return names
+
+    @cached_property
     def lower_names(self) -> dict[str, str]:
         """The names of the facts by the same in lower case, as words of the formal syntax are compared."""
         names = {name.lower(): name for name in self.facts}
@@ -144,6 +168,17 @@ class Vocabulary:
         """The bands of each category whose values are bands of numbers."""
         categories = [fact for fact in self.facts.values() if fact.kind == "category"]
         return {fact.name: bands for fact in categories if (bands := bands_of(fact))}
+
+    @cached_property
+    def in_years(self) -> list[Fact]:
+        """The numbers of years, which are the ages of people."""
+        return [fact for fact in self.facts.values() if fact.measure is Measure.YEARS]
+
+    @cached_property
+    def openings_of_ages(self) -> frozenset[str]:
+        """The words with which an age, or what somebody did, begins."""
+        tables = [table for age in self.ages for table in (age.age_of, age.did, age.idle)]
+        return frozenset(said[0] for table in tables for said in table if said) | {"older", "younger", "newer"}
 
     @cached_property
     def long_names(self) -> list[tuple[Fact, frozenset[str]]]:
@@ -247,7 +282,8 @@ class Vocabulary:
                         for name in concept.values.get(value.lower(), ()):
                             _append(self.values, as_words(name), ValuePhrase(fact, value))
                     said = (concept.age_of, concept.since, concept.did, concept.idle)
-                    self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
+                    tables = (PhraseTable(dict.fromkeys(map(_plain_words, phrases), fact)) for phrases in said)
+                    self.ages.append(AgeWords(fact, *tables))
                     return
 
     def _add_flag(self, fact: Fact) -> None:

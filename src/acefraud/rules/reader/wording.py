@@ -14,7 +14,7 @@ from rapidfuzz.distance import OSA, Hamming
 from acefraud.core.fact_names import words_for
 from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, singular, tokens_of, words
-from acefraud.rules.reader.vocabulary import Vocabulary
+from acefraud.rules.reader.vocabulary import SHORTEST_NAME, Vocabulary
 from acefraud.support.package_data import read_package_toml
 
 _ENUMERATED = re.compile(
@@ -42,13 +42,15 @@ _QUOTED_OR_LONG = re.compile(rf"{_QUOTED.pattern}|(?:^[A-Z]|\b)[a-z]{{5,}}\b")
 _KEPT = "\0"
 """What stands around the number of one of them for the time being."""
 _END = r"\s*[.!)]*\s*$"
+_NOT_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|](?:[?*+]|\{[^}]*\})")
+"""Parts of a pattern, outside its groups, that stand for no certain letter."""
+_INNERMOST = re.compile(r"\((?P<around>\?<?[=!])?(?:\?:|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
+"""A group of a pattern in lower case that has no other in it."""
+_FIRST_GROUP = 0xE000
+"""The first sign for private use, which no pattern has."""
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
-_SHORTEST_NAME = 5
-"""Letters of a value that is recognised with one other letter."""
-_NAMES = range(5, 200)
-"""How many values a category of names has. Fewer are ordinary words; of more, as of places, too many are alike."""
 MOST = 5
 _LEAST_LIKENESS = 72.0
 _SHORTEST = 3
@@ -67,11 +69,10 @@ def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
 
 def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
-    known = {split_name(name): name for name in vocabulary.facts if len(split_name(name)) > 1}
     names: set[str] = set()
 
     def dropped(match: re.Match[str]) -> str:
-        name = known.get(split_name(match[1]))
+        name = vocabulary.by_words.get(split_name(match[1]))
         names.update([name] if name else [])
         return " " if name else match[0]
 
@@ -96,13 +97,58 @@ def reworded(text: str, entities: frozenset[Words]) -> str:
         return f"{_KEPT}{len(kept) - 1}{_KEPT}"
 
     text = _QUOTED.sub(keep, text.replace(_KEPT, " "))
-    for pattern, instead in _patterns(entities):
-        text = pattern.sub(instead, text)
+    for rewording in _rewordings(entities):
+        if rewording.may_match(text):
+            text = rewording.pattern.sub(rewording.instead, text)
     return re.sub(rf"{_KEPT}(\d+){_KEPT}", lambda place: kept[int(place[1])], text)
 
 
+class _Rewording:
+    """A pattern, and what is said instead of what it matches."""
+
+    def __init__(self, pattern: str, instead: str) -> None:
+        self.pattern = re.compile(pattern, re.IGNORECASE)
+        self.instead = instead
+        self._cues = _cues(pattern)
+
+    def may_match(self, text: str) -> bool:
+        """Whether the pattern has to be tried: most have words that do not stand in a text."""
+        folded = text.casefold()
+        return not self._cues or any(cue in folded for cue in self._cues)
+
+
+def _cues(pattern: str) -> frozenset[str]:
+    """Words, or parts of them, of which one stands in every text that a pattern matches; none if that is not known.
+
+    >>> sorted(_cues(r"\b(?:merch|shop(?:s|ping)?) (?:a|b)\b")), sorted(_cues(r"(?:good )?[a-z]+"))
+    (['merch', 'shop'], [])
+    """
+    groups: list[frozenset[str]] = []
+
+    def needed(body: str) -> frozenset[str]:
+        """The cues of a group in which the signs from `_FIRST_GROUP` on stand for other groups."""
+        cues: set[str] = set()
+        for alternative in body.split("|"):
+            options = [groups[ord(sign) - _FIRST_GROUP] for sign in alternative if ord(sign) >= _FIRST_GROUP]
+            options += [frozenset({literal}) for literal in re.findall("[a-z][a-z ]*[a-z]", alternative)]
+            best = max(options, key=lambda some: min(map(len, some), default=0), default=frozenset())
+            if not best:
+                return frozenset()
+            cues |= best
+        return frozenset(cues)
+
+    def taken_out(group: re.Match[str]) -> str:
+        groups.append(frozenset() if group["around"] or group["optional"] else needed(group["body"]))
+        return chr(_FIRST_GROUP + len(groups) - 1)
+
+    plain, count = _NOT_LITERAL.sub("\t", pattern.lower()), 1
+    while count:
+        plain, count = _INNERMOST.subn(taken_out, plain)
+    return needed(plain)
+
+
 @lru_cache(maxsize=16)
-def _patterns(entities: frozenset[Words]) -> tuple[tuple[re.Pattern[str], str], ...]:
+def _rewordings(entities: frozenset[Words]) -> tuple[_Rewording, ...]:
     """The rewordings with the names of entities in their places; without entities, those that need none."""
     longest_first = sorted(entities, key=lambda name: (-len(name), name))
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
@@ -114,7 +160,7 @@ def _patterns(entities: frozenset[Words]) -> tuple[tuple[re.Pattern[str], str], 
         for name in ("entity", "entity2"):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
         said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
-        patterns.append((re.compile(said, re.IGNORECASE), rewording["as"]))
+        patterns.append(_Rewording(said, rewording["as"]))
     return tuple(patterns)
 
 
@@ -179,15 +225,15 @@ _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transaction
 
 
 @cache
-def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _opinions() -> tuple[_Rewording, ...]:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
             said = entry
             for name in ("odd", "very", "it", "kind"):
                 said = said.replace(f"{{{name}}}", getattr(_OPINIONS, name))
-            whole = re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}", re.IGNORECASE)
-            made.append((whole, "" if verdict == "nothing" else verdict))
+            whole = rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
+            made.append(_Rewording(whole, "" if verdict == "nothing" else verdict))
     return tuple(made)
 
 
@@ -205,10 +251,11 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
 
     def without(match: re.Match[str]) -> str:
         said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
-        return "" if said and not said & (vocabulary.word_list | grammar_words()) else match[0]
+        return "" if said and not said & vocabulary.known_words else match[0]
 
-    for pattern, verdict in _opinions():
-        text = pattern.sub(partial(plain, verdict=verdict), text)
+    for opinion in _opinions():
+        if opinion.may_match(text):
+            text = opinion.pattern.sub(partial(plain, verdict=opinion.instead), text)
     text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
     return re.sub(r"[,;:]\s*(?=[,.!?])", "", text)
@@ -275,7 +322,7 @@ def _is_misspelt(word: str, meant: str) -> bool:
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
     """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
-    known = vocabulary.word_list | grammar_words()
+    known = vocabulary.known_words
     return [
         replace(token, text=meant)
         if token.kind is Kind.WORD and token.text not in known and (meant := _nearest(token.text, vocabulary))
@@ -302,13 +349,9 @@ def _nearest_value(word: str, vocabulary: Vocabulary) -> str:
     """
     longest = 2 if len(word) > _SHORTEST_MISSPELT else 1
     near = {
-        said[0]
-        for said, meanings in vocabulary.values.items()
-        if len(said) == 1
-        and min(len(word), len(said[0])) >= _SHORTEST_NAME
-        and said[0][0] == word[0]
-        and OSA.distance(word, said[0], score_cutoff=longest) <= longest
-        and any(len(vocabulary.facts[meaning.fact].values) in _NAMES for meaning in meanings)
+        name
+        for name in vocabulary.proper_names.get(word[0], ())
+        if len(word) >= SHORTEST_NAME and OSA.distance(word, name, score_cutoff=longest) <= longest
     }
     return near.pop() if len(near) == 1 else ""
 
@@ -354,8 +397,7 @@ def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, fl
 
 def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:
     """Whether some of the words mean nothing here. Otherwise they only could not be joined."""
-    known = vocabulary.word_list | grammar_words()
-    return any(token.kind is Kind.WORD and token.text not in known for token in tokens_of(said))
+    return any(token.kind is Kind.WORD and token.text not in vocabulary.known_words for token in tokens_of(said))
 
 
 def _related(unknown: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
