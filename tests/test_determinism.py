@@ -1,4 +1,4 @@
-"""The same input gives the same bytes, in another process and with another hash seed."""
+"""The same input gives the same bytes, in another process, with another hash seed and on an older processor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.test_exact_math import SLOW_PATHS
 
 pytestmark = pytest.mark.wide
 
@@ -41,6 +42,7 @@ def history(folder: Path) -> None:
 
 
 def run(folder: Path, hash_seed: int, *commands: list[str], processes: int = 1) -> bytes:
+    """What the commands print; on an older processor if the seed is odd."""
     folder.mkdir()
     history(folder)
     script = folder / "several.py"  # a file, so that processes started by it can import it again
@@ -51,7 +53,9 @@ def run(folder: Path, hash_seed: int, *commands: list[str], processes: int = 1) 
         capture_output=True,
         check=True,
         timeout=300,
-        env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ
+        | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
+        | (SLOW_PATHS["older processor"] if hash_seed % 2 else {}),
     )
     return ran.stdout
 

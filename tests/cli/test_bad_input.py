@@ -162,6 +162,7 @@ def commands_on_a_playbook() -> list[list[str]]:
         ["decide", '{"amount": 5}'],
         ["learn", "history.csv"],
         ["explain", "t1"],
+        ["attest"],
         ["backtest", "history.csv"],
         ["playbook", "list"],
         ["playbook", "add", "VPN: decline"],

@@ -40,6 +40,9 @@ def test_a_walk_on_a_database(shell: Any, tmp_path: Path, address: str) -> None:
     assert decided["decision_id"] in on_database("ledger", "show").out
     assert "decisions" in on_database("playbook", "export", "--to", tmp_path / "book.md").err
     on_database("backup", tmp_path / "copy.db")
+    on_database("attest", "--decisions", "all", "--to", tmp_path / "database.json")
+    copied = shell("attest", "--playbook", tmp_path / "copy.db", "--check", tmp_path / "database.json", "--json").json
+    assert (copied["ledger"], copied["playbook"], copied["decisions"]) == ("same", "same", "same")
     assert shell("ledger", "stats", "--playbook", tmp_path / "copy.db", "--json").json["events"] == counted["events"]
     other = database_for(tmp_path, "other")
     shell("restore", tmp_path / "copy.db", "--database", other)

@@ -53,6 +53,8 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "decide",
         "learn",
         "explain",
+        "attest",
+        "score",
         "judge",
         "backtest",
         "doctor",

@@ -39,8 +39,8 @@ def test_a_split_by_time_tests_on_what_came_later(hours: list[int], share: float
     cases = [*dataset.train, *dataset.test]
     assert sorted(ids(cases)) == sorted(f"t{n}" for n in range(len(hours)))
     assert len(dataset.test) == round(share * len(hours))
-    in_order = [(each.transaction.time, int(each.transaction.id[1:])) for each in cases]
-    assert in_order == sorted(in_order)
+    times = [each.transaction.time for each in cases]
+    assert times == sorted(times)
 
 
 labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 15)), min_size=2, max_size=60)
@@ -105,7 +105,7 @@ def test_a_split_by_time_builds_no_rows(monkeypatch: pytest.MonkeyPatch) -> None
         patched.setattr(Transactions, "_row", None)
         parted = whole.split(0.3)
         assert (parted.has_time, parted.frauds, len(parted.with_history())) == (True, 0, 14)
-    assert [*parted.train, *parted.test] == sorted(rows, key=lambda one: one.transaction.time or START)
+    assert [*parted.train, *parted.test] == list(Cases.of(rows).in_order())
 
 
 def test_a_dataset_may_be_empty() -> None:

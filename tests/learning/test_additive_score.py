@@ -38,7 +38,7 @@ def test_it_is_the_sum_of_its_terms(learner: Learner) -> None:
     for term, mask in score.holding(facts):
         assert mask.tolist() == term.condition.holds_in(facts).tolist()
         total += term.weight * mask
-    np.testing.assert_allclose(learner.score_facts(facts).log_odds, total, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(learner.score_facts(facts).log_odds, total, rtol=0, atol=1e-10)
 
 
 @pytest.mark.wide

@@ -105,10 +105,19 @@ def test_a_decision_of_another_engine_or_selector_is_not_made_up(
         asyncio.run(Learner(book).explain(changed))
     earlier = decision.model_copy(update={"engine": "1"})
     assert asyncio.run(Learner(book).explain(earlier)).reasons, "version 1 is computed again where notes do not matter"
+    elsewhere = decision.model_copy(
+        update={"engine": "2", "digest": "0" * 16, "probability": decision.probability * (1 + 1e-12)}
+    )
+    explained = asyncio.run(Learner(book).explain(elsewhere))
+    assert explained.has_trace, "the last bits of version 2 depended on the processor"
+    assert explained.same_as(elsewhere)
+    for recorded_otherwise in ({"probability": 0.9 * decision.probability}, {"reasons": decision.reasons[1:]}):
+        with pytest.raises(CannotExplain, match="gives another trace"):
+            asyncio.run(Learner(book).explain(elsewhere.model_copy(update=recorded_otherwise)))
     monkeypatch.setattr("acefraud.learning.deciding.COMPATIBLE", frozenset({"9"}))
-    with pytest.raises(CannotExplain, match="version 2 of the engine, and this is 2"):
+    with pytest.raises(CannotExplain, match="version 3 of the engine, and this is 3"):
         asyncio.run(Learner(book).explain(decision))
-    assert decider.ENGINE == "2"
+    assert decider.ENGINE == "3"
 
 
 def test_a_record_is_small_and_can_be_inspected(path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.calibration import OddsScale, log_odds, sigmoid
+from acefraud.core.calibration import OddsScale, log_odds
 from acefraud.core.decision import ProbabilityFrom
 from acefraud.core.events import OddsScaled
 from acefraud.core.outcome import Outcome
@@ -25,6 +25,7 @@ from acefraud.learning.learner import Learner
 from acefraud.roles.protocols import Assessment, Question
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.exact_math import sigmoid
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from acefraud.core.bullet import Bullet, Evidence, Record
-from acefraud.core.calibration import Calibration, RecentLevel, sigmoid
+from acefraud.core.calibration import Calibration, RecentLevel
 from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
 from acefraud.core.playbook import Snapshot
@@ -24,6 +24,7 @@ from acefraud.roles.embedded.agent import weigh, weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.exact_math import sigmoid
 
 NODE = "fraud_detection"
 MOVED = RecentLevel(shift=0.7, cases=100, frauds=38, expected=4.2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from acefraud.core.bullet_table import key_of
+from acefraud.selection import bullet_stats
 from acefraud.selection.bullet_stats import FEW, BetaShapes, Keys, beta, key_for, uniform
+from acefraud.support.arrays import FloatArray
 
 NEARLY = 1 + 1e-9
 
@@ -114,6 +118,34 @@ def test_a_draw_is_the_same_to_the_last_bit_alone_among_few_and_among_many(size:
     for start in range(0, 700 - size + 1, max(size, 50)):
         rows = np.arange(start, start + size)
         assert beta(keys[rows], shapes.take(rows)).tolist() == together[rows].tolist()
+
+
+class Inexact:
+    """numpy on a processor whose exponentials and logarithms are wrong by up to four units in the last place."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = np.random.default_rng(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def exp(self, x: FloatArray) -> FloatArray:
+        return np.exp(x) * self._wrong(x)
+
+    def log(self, x: FloatArray) -> FloatArray:
+        return np.log(x) * self._wrong(x)
+
+    def _wrong(self, x: FloatArray) -> FloatArray:
+        return 1 + 4 * 2.0**-52 * self._dice.integers(-1, 2, np.shape(x)).astype(np.float64)
+
+
+@pytest.mark.parametrize("largest", [3.0, 1_000.0, 1e7, 1e13])
+def test_draws_do_not_depend_on_the_last_bits_of_numpy(monkeypatch: pytest.MonkeyPatch, largest: float) -> None:
+    a, b = 1 + np.floor(largest * np.random.default_rng(2).random((2, 100_000)) ** 4)
+    keys = np.arange(100_000, dtype=np.uint64)
+    drawn = beta(keys, BetaShapes.of(a, b))
+    monkeypatch.setattr(bullet_stats, "np", Inexact(3))
+    assert (beta(keys, BetaShapes.of(a, b)) == drawn).all()
 
 
 def test_the_order_of_bullets_changes_no_draw() -> None:

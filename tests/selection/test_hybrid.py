@@ -21,7 +21,7 @@ from acefraud.core.events import BulletAdded, Recalibrated
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import ConfigurationError
-from acefraud.roles.embedded.embedder import HashingEmbedder
+from acefraud.roles.embedded.embedder import HashingEmbedder, whole
 from acefraud.roles.protocols import Embedder, EmbedsInProcess, Vectors
 from acefraud.selection.hybrid import HybridSelector, Selection
 from acefraud.storage.playbook import BulletPlaybook
@@ -199,7 +199,9 @@ def plain_selection(  # noqa: PLR0915  # one stage after the other, as it is tol
     left.append(len(good))
 
     texts = [transaction.text, *(each.content for each in good)]
-    vectors = dict(zip(texts, selector.embedder.embed(texts).astype(np.float64), strict=True))
+    rounded = whole(selector.embedder.embed(texts)).astype(np.float64)
+    lengths = np.sqrt((rounded**2).sum(axis=1, keepdims=True))
+    vectors = dict(zip(texts, rounded / np.maximum(lengths, 1.0), strict=True))
 
     query, floor = vectors[transaction.text], selector.semantic_threshold
     largest = max((abs(each.weight or 0.0) for each in good if proven(each)), default=0.0)

@@ -20,6 +20,7 @@ from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.selection.stages import (
     Candidates,
+    Directions,
     Likeness,
     Passed,
     Pick,
@@ -99,7 +100,7 @@ def picked(
     matrix = np.concatenate([rows, earlier])
     picks = Picks.none(1, len(earlier) + wanted)
     picks.rows[0, : len(earlier)] = len(rows) + np.arange(len(earlier))
-    ranking = Ranking(known(len(matrix)), lambda _: Likeness(matrix), Weights(0.0, 1.0, 0.0), weight)
+    ranking = Ranking(known(len(matrix)), lambda _: Likeness(Directions.of(matrix)), Weights(0.0, 1.0, 0.0), weight)
     add_picks(picks, [Candidates(np.arange(len(rows)), np.array(scores))], [None], ranking)
     return picks[0][len(earlier) :]
 
@@ -239,7 +240,7 @@ def test_proof_is_relevance_by_contribution_and_prose_is_relevant_by_resemblance
     )[0]
     found = {score.bullet_id: score.semantic for score in chosen.scores}
     # What merely resembles does not set the scale.
-    assert found == pytest.approx({"weak": 0.625, "strong": 1.0, "none": 0.5, "alike": 0.6}, abs=1e-6)
+    assert found == pytest.approx({"weak": 0.625, "strong": 1.0, "none": 0.5, "alike": 0.6}, abs=1e-3)
 
 
 def test_where_no_bullet_moves_the_decision_all_that_are_proven_are_equally_relevant() -> None:
@@ -259,23 +260,24 @@ def test_the_larger_the_contribution_the_more_relevant_and_never_below_the_thres
 
 
 def test_prose_is_relevant_from_the_threshold_on() -> None:
-    matrix, query = vectors((5, 1), (1, 5), (-1, 0), (1, 0)), vectors((1, 0))[0]
+    given, asked = vectors((5, 1), (1, 5), (-1, 0), (1, 0)), vectors((1, 0))
+    matrix, query = Directions.of(given), Directions.of(asked).take(0)
     found = stages.semantic_by_cosine(np.array([0, 1, 2]), matrix, query, 0.5)
     assert found.rows.tolist() == [0]
-    assert found.relevance.tolist() == pytest.approx([5 / 26**0.5])
+    assert found.relevance.tolist() == pytest.approx([5 / 26**0.5], abs=1e-4)
     everything = stages.semantic_by_cosine(np.arange(4), matrix, query, -1.0)
     assert everything.rows.tolist() == [0, 1, 2, 3]
-    assert everything.relevance.tolist() == pytest.approx((matrix @ query).tolist())
+    assert everything.relevance.tolist() == pytest.approx((given @ asked[0]).tolist(), abs=1e-4)
 
 
 @pytest.mark.parametrize("companions", [0, 1, 700])
 def test_whether_prose_reaches_the_threshold_does_not_depend_on_what_is_looked_at_beside_it(companions: int) -> None:
     dice = np.random.default_rng(11)
-    matrix = vectors(*(tuple(dice.normal(size=64)) for _ in range(60 + companions)))
-    query = vectors(tuple(dice.normal(size=64)))[0]
-    rows = np.arange(len(matrix))
+    matrix = Directions.of(vectors(*(tuple(dice.normal(size=64)) for _ in range(60 + companions))))
+    query = Directions.of(vectors(tuple(dice.normal(size=64)))).take(0)
+    rows = np.arange(60 + companions)
     for row in range(60):
-        at_the_border = float(np.vecdot(matrix[row], query))
+        at_the_border = float(matrix.take(row).cosines(query))
         above = float(np.nextafter(np.float32(at_the_border), np.float32(2)))
         assert row in stages.semantic_by_cosine(rows, matrix, query, at_the_border).rows
         assert row not in stages.semantic_by_cosine(rows, matrix, query, above).rows
@@ -368,8 +370,8 @@ def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_those_of_th
             return scores[of] + (weight * (1 - sum(likeness) / len(before)) if before else 0.0)
 
         rivals = [i for i in range(len(scores)) if i not in before and entrants[i][1] == entrants[place][1]]
-        assert scores[place] + bonus == pytest.approx(total(place), abs=1e-5)
-        assert all(total(place) >= total(i) - 1e-5 for i in rivals)
+        assert scores[place] + bonus == pytest.approx(total(place), abs=1e-3)
+        assert all(total(place) >= total(i) - 1e-3 for i in rivals)
 
 
 # --- many at once ------------------------------------------------------------------------------------------------
@@ -388,7 +390,7 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
     )
     candidates = [Candidates(np.sort(dice.permutation(45)[:size]), dice.random(size)) for size, _ in sizes]
     keys = [np.uint64(index) if explore else None for index in range(len(sizes))]
-    ranking = Ranking(stats, lambda _: Likeness(matrix), Weights(), 0.15)
+    ranking = Ranking(stats, lambda _: Likeness(Directions.of(matrix)), Weights(), 0.15)
 
     def picks_for(places: list[int]) -> list[list[Pick]]:
         """The picks of some of them together, each with as many picked before as its second number says."""

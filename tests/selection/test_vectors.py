@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +19,10 @@ from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.roles.embedded.embedder import whole
 from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.stages import BulletVectors
+from acefraud.selection.stages import BulletVectors, Directions
 from acefraud.storage.playbook import BulletPlaybook
 
 NODE = "fraud_detection"
@@ -80,15 +82,29 @@ def select(selector: HybridSelector, snapshot: Snapshot) -> list[str]:
 
 
 def all_vectors(vectors: BulletVectors, table: BulletTable) -> Vectors:
-    return vectors.matrix(table, np.arange(len(table)))
+    return vectors.matrix(table, np.arange(len(table))).vectors
 
 
 def expected(table: BulletTable) -> Vectors:
-    return Counting().embed([each.content for each in table.bullets])
+    return whole(Counting().embed([each.content for each in table.bullets]))
 
 
 def check(vectors: BulletVectors, table: BulletTable) -> None:
     assert np.array_equal(all_vectors(vectors, table), expected(table))
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 256, 1536, 20_000])
+def test_products_of_vectors_have_no_rounding_errors(dimensions: int) -> None:
+    dice = np.random.default_rng(dimensions)
+    ones = np.ones((1, dimensions))
+    given = np.concatenate([ones, ones * 1e-30, ones.cumsum(axis=1), dice.normal(size=(20, dimensions)), 0 * ones])
+    rows = whole(given.astype(np.float32))
+    products = rows.astype(np.int64) @ rows.T.astype(np.int64)
+    assert products.max() < 2**24
+    for found in (rows @ rows.T, rows[:, ::-1] @ rows[:, ::-1].T, np.vecdot(rows[:, None], rows)):
+        assert (found == products).all()
+    cosines = Directions.of(given.astype(np.float32)).cosines(Directions.of(given.astype(np.float32)))
+    assert cosines.tolist() == [1.0] * 23 + [0.0]
 
 
 # --- what is embedded --------------------------------------------------------------------------------------------
@@ -240,9 +256,9 @@ def test_what_comes_over_a_network_is_asked_for_where_it_is_wanted_and_once() ->
     embedder = FarAway()
     vectors, table = BulletVectors(embedder), BulletTable.of(bullet(index) for index in range(6))
     for rows, asked in ([1, 4], [1, 4]), ([4], []), ([0, 1, 5, 0], [0, 5]), ([0, 1, 2, 3, 4, 5], [2, 3]):
-        found = vectors.matrix(table, np.array(rows))[rows]
+        found = vectors.matrix(table, np.array(rows)).vectors[rows]
         assert embedder.since() == [f"bullet {at}" for at in asked]
-        assert np.array_equal(found, Counting().embed([f"bullet {row}" for row in rows]))
+        assert np.array_equal(found, whole(Counting().embed([f"bullet {row}" for row in rows])))
 
 
 def test_what_may_not_be_seen_is_not_asked_for() -> None:
@@ -256,10 +272,10 @@ def test_a_condition_that_changes_what_may_be_seen_is_asked_for_anew() -> None:
     embedder = FarAway()
     vectors = BulletVectors(embedder)
     first = BulletTable.of([bullet(0, "a certain card: decline", condition=Condition.parse('card is "1234"'))])
-    assert np.array_equal(all_vectors(vectors, first), embedder.embed(["card"]))
+    assert np.array_equal(all_vectors(vectors, first), whole(embedder.embed(["card"])))
     condition = Condition.parse('card is "1234" and amount > 5')
     second = first.updated([bullet(0, "a certain card: decline", condition=condition)])
-    assert np.array_equal(all_vectors(vectors, second), embedder.embed(["amount and card"]))
+    assert np.array_equal(all_vectors(vectors, second), whole(embedder.embed(["amount and card"])))
 
 
 def test_rows_wanted_bit_by_bit_over_revisions_are_those_of_the_words() -> None:
@@ -271,4 +287,4 @@ def test_rows_wanted_bit_by_bit_over_revisions_are_those_of_the_words() -> None:
             rows = np.flatnonzero(np.array([dice.random() < 0.4 for _ in range(len(table))]))
             if len(rows):
                 words = [table.bullets[row].content for row in rows]
-                assert np.array_equal(vectors.matrix(table, rows)[rows], Counting().embed(words)), turn
+                assert np.array_equal(vectors.matrix(table, rows).vectors[rows], whole(Counting().embed(words))), turn

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 OFFICIAL = re.compile(r"(python:3\.(1[1-9])(-slim)?|postgres:1[4-9])")
 """Images of the official library, with tags that it has."""
 INSTRUCTIONS = {
+    "ARG",
     "FROM",
     "WORKDIR",
     "COPY",
@@ -110,9 +111,12 @@ def test_what_is_copied_exists_and_is_let_through() -> None:
 
 def test_the_container_installs_extras_that_the_project_has() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    (installed,) = re.findall(r"'\.\[(.+?)\]'", (ROOT / "Containerfile").read_text("utf-8"))
+    (usual,) = [rest.partition("EXTRAS=")[2] for name, rest in _steps() if name == "ARG"]
+    cluster = yaml.safe_load((ROOT / "compose.cluster.yaml").read_text("utf-8"))["services"]
+    chosen = {service["build"]["args"]["EXTRAS"] for service in cluster.values()}
 
-    assert set(installed.split(",")) <= set(extras)
+    assert chosen == {"dask"}
+    assert {*usual.split(","), *chosen} <= set(extras)
 
 
 def test_the_container_runs_the_command_that_the_tests_run() -> None:

@@ -33,6 +33,7 @@ def test_rows_are_kept_replaced_and_forgotten(rows: RowStore) -> None:
     rows.forget_many(["k2", "never"])
     assert rows.get_many(["k1", "k2", "k3", "", "never"]) == {"k1": b"new", "k3": b"3", "": b""}
     assert len(rows.get_many(MANY)) == 1_099
+    assert rows.get_all() == rows.get_many([*MANY, ""])
     rows.forget_many(MANY)
     assert rows.get_many([*MANY, ""]) == {"": b""}
     rows.clear()

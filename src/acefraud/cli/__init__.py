@@ -22,9 +22,11 @@ SUMMARIES = {
     "compare": "Compare **vanilla**, **online only** and **offline + online** on the same cases, beside **LightGBM**.",
     "train": "Learn bullets from labelled history and add them to a playbook.",
     "decide": "Decide transactions with a playbook and record the decisions.",
+    "score": "Score files of many transactions with a playbook. Nothing is recorded.",
     "learn": "Take in outcomes that have arrived, and learn from them.",
     "judge": "Ask a model whether decisions without an outcome were right.",
     "explain": "Show the stages, scores and reasons of a decision.",
+    "attest": "Print digests of a playbook, to tell whether two machines hold and compute the same.",
     "backtest": "Measure a condition, or every bullet of a playbook and its decisions, on labelled history.",
     "reread": "Read the texts of remembered cases again, with the reader of this version.",
     "doctor": "Show which model plays which role, where that was set, and whether it answers.",
@@ -41,6 +43,7 @@ SUMMARIES = {
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""
 _MODULES = {
+    "attest": "explain",
     "backtest": "compare",
     "backup": "ledger",
     "feed": "threshold",
@@ -49,6 +52,7 @@ _MODULES = {
     "lists": "facts",
     "reread": "facts",
     "restore": "ledger",
+    "score": "decide",
 }
 """Where a command is, unless a module has its name."""
 

@@ -6,7 +6,7 @@ import json as jsonlib
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -91,6 +91,17 @@ def read_text(source: Path) -> str:
         raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
 
 
+def write_text(text: str, to: Path) -> None:
+    """Write a file, all of it or nothing. Raises InputError if it cannot be written."""
+    part = to.with_name(f".{to.name}.part")  # so that the file itself is never half-written
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(to)
+    except OSError as problem:
+        part.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {problem.strerror}", file=str(to)) from None
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """Show a progress bar if standard error is a terminal. Call the function you get with the share done."""
@@ -102,6 +113,18 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def shown_steps() -> Iterator[Callable[[str], Callable[[float], None]]]:
+    """Progress bars for steps that follow each other. Call the function you get with the name of each step."""
+    with ExitStack() as stack:
+
+        def begin(what: str) -> Callable[[float], None]:
+            stack.close()
+            return stack.enter_context(progress(what))
+
+        yield begin
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""`acefraud decide`: APPROVE or DECLINE, with reasons."""
+"""`acefraud decide`: APPROVE or DECLINE, with reasons. `acefraud score`: the same for files of many rows."""
 
 from __future__ import annotations
 
 import asyncio
 import json as jsonlib
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import StringIO
@@ -15,25 +15,43 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 from rapidfuzz import fuzz, process
 from typer import Argument, Option
 
-from acefraud.cli.console import line, note, note_bad_rows, nothing_written, print_json, progress, stoppable
-from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption
+from acefraud.cli.console import Said, line, note, note_bad_rows, nothing_written, print_json, progress, stoppable
+from acefraud.cli.options import (
+    DaysAheadOption,
+    ForceOption,
+    JsonOption,
+    MappingOption,
+    PlaybookOption,
+    SchedulerOption,
+    StrictOption,
+    WorkersOption,
+)
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
-from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping
+from acefraud.cli.workspace import (
+    Reading,
+    existing_playbook,
+    is_there,
+    learner_with,
+    place_of,
+    roles_for,
+    trained_mapping,
+)
 from acefraud.core.context_facts import snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.review_rule import number_in
 from acefraud.core.transaction import Transaction, Verdict, from_text, id_from
+from acefraud.datasets import SchemaMapping
 from acefraud.display.redaction import cut, visible
 from acefraud.engine.decider import remarks_on
 from acefraud.engine.familiarity import unfamiliar_remarks
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
-from acefraud.settings import ModelSettings
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.settings import ModelSettings, Settings
 from acefraud.storage import BulletPlaybook
 
 if TYPE_CHECKING:
-    from acefraud.datasets import SchemaMapping
     from acefraud.datasets.records import RecordReader
 
 BATCH = 200
@@ -146,6 +164,70 @@ def decide(
                 asyncio.run(_decide_all(roles, book, transactions, show, dry_run=dry_run, **options))
                 if not json and (len(transactions) > 1 or only or table):
                     line("\n".join(summary.lines()))
+
+
+@stoppable(lambda: "the parts that were written are complete; the same command goes on with the others")
+def score(
+    book: Reading,
+    source: Annotated[
+        str, Argument(metavar="FILES", help="A folder of files with transactions, 'days/*.parquet', or one file.")
+    ],
+    to: Annotated[Path, Option(metavar="FOLDER", help="Where the scores go: a file for each file of transactions.")],
+    mapping: MappingOption = None,
+    strict: StrictOption = False,
+    workers: WorkersOption = 1,
+    scheduler: SchedulerOption = None,
+    force: ForceOption = False,
+) -> Said:
+    """Score files of many transactions with a playbook. Nothing is recorded.
+
+    Each file becomes one of the same name with the id, the probability of fraud and the verdict of every row: CSV if it
+    is CSV, else Parquet. A file of scores that is there already is skipped, so a run that was stopped can be started
+    again; --force scores all of them. A file of scores has its name only once it is complete.
+
+    The embedded engine scores, by policies, costs and review bands too; only the number of reviews a day does not
+    count. If the playbook keeps a history of entities, the rows of a file get their facts from what it remembers and
+    from the earlier rows of the same file, not from other files.
+
+    The scores are the same with any number of --workers and on the Dask cluster of a --scheduler, whose workers need to
+    reach the files and the folder by the same paths, but not the playbook.
+
+        acefraud score 'days/*.parquet' --to scores --playbook book.db
+        acefraud score days --to scores --playbook book.db --workers 4
+    """
+    from acefraud.engine.batch_scoring import Scorer, score_parts, targets_of  # noqa: PLC0415  # imports polars,
+    from acefraud.engine.parts import sources_of  # noqa: PLC0415  # which `decide` may not need
+    from acefraud.support.runners import runner_for  # noqa: PLC0415
+
+    sources = sources_of(source) or ([source] if Path(source).is_file() else [])
+    if not sources:
+        raise InputError("no file matches", file=source)
+    if to.exists() and not to.is_dir():
+        raise InputError("this is a file: expected a folder for the scores", file=str(to))
+    every = targets_of(sources, to)
+    wanted = {part: target for part, target in every.items() if force or not target.exists()}
+    to.mkdir(parents=True, exist_ok=True)
+    embedder = Settings.from_environment().embedder or DEFAULT_EMBEDDER
+    scorer = Scorer.of(book, mapping=SchemaMapping.load(mapping) if mapping else None, strict=strict, embedder=embedder)
+    with runner_for(workers, scheduler) as runner, progress("scoring") as done:
+        scored = score_parts(wanted, scorer, runner, done)
+    bad_rows = [bad for part in scored for bad in part.bad_rows]
+    note_bad_rows(bad_rows)
+    verdicts = sum((part.verdicts for part in scored), Counter[Verdict]())
+    skipped = len(every) - len(wanted)
+    content = {
+        "scores": str(to),
+        "parts": len(wanted),
+        "skipped": skipped,
+        "rows": verdicts.total(),
+        "bad_rows": len(bad_rows),
+        "verdicts": {str(verdict): verdicts[verdict] for verdict in DONE},
+    }
+    each = ", ".join(f"{verdicts[verdict]:,} {done}" for verdict, done in DONE.items())
+    lines = [f"{verdicts.total():,} rows of {len(wanted):,} files scored in {to}: {each}"]
+    if skipped:
+        lines.append(f"{skipped:,} files were skipped: their scores are there already (--force scores them again)")
+    return content, lines
 
 
 def _row(width: int, decision: Decision) -> str:

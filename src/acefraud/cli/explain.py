@@ -1,4 +1,4 @@
-"""`acefraud explain`: how a decision came about."""
+"""`acefraud explain` and `attest`: how a decision came about, and whether two machines hold and decide the same."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
+from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from acefraud.cli.console import Part, Said
+from acefraud.cli.console import Part, Said, progress, read_text, write_text
 from acefraud.cli.decide import DONE
 from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
 from acefraud.core.bullet import percent
@@ -24,7 +26,9 @@ from acefraud.display.redaction import visible
 from acefraud.engine.models import failing_as
 from acefraud.engine.options import Fallback
 from acefraud.engine.rule_context import ruling_of
-from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
+from acefraud.errors import BudgetExceeded, CannotExplain, InputError, ModelError
+from acefraud.learning.attestation import USUAL_SAMPLE, Attestation, DecisionsDigest, check_attestation
+from acefraud.learning.attestation import attest as attest_playbook
 from acefraud.learning.credits import with_silence
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import key_of
@@ -32,6 +36,7 @@ from acefraud.roles.model.prompts import Style
 from acefraud.rules.english import say_clause, say_value
 from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
+from acefraud.support.validation import first_fault
 
 
 def explain(
@@ -230,3 +235,76 @@ def _scores(decision: Decision) -> Table:
         parts = (score.quality, score.semantic, score.thompson, score.combined, score.diversity, score.total)
         table.add_row(score.bullet_id, *(f"{part:.3f}" for part in parts))
     return table
+
+
+def attest(
+    book: Reading,
+    decisions: Annotated[
+        str | None,
+        Option(metavar="N|all", help=f"Decisions to make again, evenly over the ledger. Default: {USUAL_SAMPLE}."),
+    ] = None,
+    to: Annotated[Path | None, Option(metavar="FILE", help="Write the attestation, for --check elsewhere.")] = None,
+    check: Annotated[Path | None, Option(metavar="FILE", help="Compare with an attestation from elsewhere.")] = None,
+) -> Said:
+    """Print digests of a playbook, to tell whether two machines hold and compute the same.
+
+    One is of every event of the ledger, one of what was learnt and set, and one of decisions made again from the
+    ledger. A decision that does not come out as recorded is named (exit code 1).
+
+    With --check, each digest is compared (exit code 1 if one differs), and the first event that differs is named. A
+    ledger that goes on where the other ends is no difference: it is compared up to there.
+
+        acefraud attest --playbook book.db --to here.json
+        acefraud attest --playbook copy.db --check here.json
+    """
+    if check is not None:
+        if decisions is not None or to is not None:
+            raise InputError("--check makes the same decisions again as its file; leave out --decisions and --to")
+        return _checked(book, check)
+    if decisions is not None and decisions != "all" and not decisions.isdecimal():
+        raise InputError(f"--decisions: expected a number or 'all', got '{decisions}'")
+    with progress("attesting") as done:
+        made = attest_playbook(book, None if decisions == "all" else int(decisions or USUAL_SAMPLE), progress=done)
+    if to is not None:
+        write_text(made.model_dump_json() + "\n", to)
+    shown = (
+        f"acefraud   {made.acefraud}, engine {made.engine}",
+        f"ledger     {made.ledger}  up to event {made.last_event:,}",
+        f"playbook   {made.playbook}  {made.bullets:,} bullets",
+        f"decisions  {made.decisions.digest}  {made.decisions.made_again:,} of {made.decisions.recorded:,} made again",
+        *_made_again(made.decisions),
+    )
+    return made.model_dump(), shown, int(made.decisions.first_different is not None)
+
+
+def _made_again(again: DecisionsDigest) -> Iterator[Part]:
+    if again.first_different is not None:
+        count = again.made_again - again.same
+        yield f"{count:,} decisions made again are NOT as recorded, first {again.first_different}", "red"
+    elif again.made_again:
+        yield "All decisions made again are as recorded"
+    for reason, count in again.not_repeatable.items():
+        yield f"{count:,} decisions cannot be made again: {reason}", "yellow"
+
+
+def _checked(book: BulletPlaybook, file: Path) -> Said:
+    try:
+        there = Attestation.model_validate_json(read_text(file))
+    except ValidationError as problem:
+        fault = first_fault(problem, Attestation)
+        raise InputError(f"expected what `acefraud attest --to` writes: {fault}", file=str(file)) from None
+    with progress("attesting") as done:
+        check = check_attestation(book, there, done)
+    first = check.first_differing_event
+    event = next(iter(book.ledger.read(first - 1, first)), None) if first else None
+    about = event and {"kind": event.payload.kind, "at": event.at.isoformat()}
+    shown: list[Part] = [f"{name:<9}  {getattr(check, name)}" for name in ("ledger", "playbook", "decisions")]
+    if check.ledger.startswith("continued"):
+        shown.append(f"The same up to event {check.here.last_event:,}, where one ledger ends and the other continues")
+    elif first is not None:
+        what = f"{about['kind']}, written {about['at']}" if about else "there is none here"
+        shown.append(f"The first of {check.differing_events:,} events that differ is {first:,}: {what}")
+    if (there.acefraud, there.engine) != (check.here.acefraud, check.here.engine):
+        shown.append(f"The other is of acefraud {there.acefraud}, engine {there.engine}")
+    content = {**check.model_dump(exclude={"here"}), "event": about}
+    return content, [*shown, *_made_again(check.here.decisions)], int(not check.agrees)

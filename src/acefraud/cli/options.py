@@ -23,6 +23,11 @@ MappingOption = Annotated[
     Path | None, Option(help="TOML file that says which column is the id, time, label, amount and text.")
 ]
 StrictOption = Annotated[bool, Option(help="Stop at the first row that cannot be read, instead of skipping it.")]
+WorkersOption = Annotated[int, Option(min=1, help="Processes on this machine that share the work.")]
+SchedulerOption = Annotated[
+    str | None,
+    Option(metavar="ADDRESS", help="The scheduler of a Dask cluster that does the work, such as tcp://10.0.0.5:8786."),
+]
 DaysAheadOption = Annotated[
     float, Option(min=0, help="How far after now a transaction may be dated; a later time counts in no history.")
 ]

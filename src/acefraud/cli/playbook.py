@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from acefraud.cli import group
-from acefraud.cli.console import Part, Said, Shown, note, read_text
+from acefraud.cli.console import Part, Said, Shown, note, read_text, write_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
@@ -309,19 +309,9 @@ def export(
     if to is None:
         sys.stdout.write(text)
     else:
-        _write(text, to)
+        write_text(text, to)
     if left_out:
         note(f"not exported: {left_out}; `acefraud backup` keeps everything")
-
-
-def _write(text: str, to: Path) -> None:
-    part = to.with_name(f".{to.name}.part")  # so that the file itself is never half-written
-    try:
-        part.write_text(text, "utf-8")
-        part.replace(to)
-    except OSError as problem:
-        part.unlink(missing_ok=True)
-        raise InputError(f"cannot be written: {problem.strerror}", file=str(to)) from None
 
 
 def _left_out(book: BulletPlaybook) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from acefraud.cli.console import Said, note, note_bad_rows, progress, stoppable
-from acefraud.cli.options import MappingOption, PlaybookOption, StrictOption
+from acefraud.cli.console import Said, note, note_bad_rows, progress, shown_steps, stoppable
+from acefraud.cli.options import MappingOption, PlaybookOption, SchedulerOption, StrictOption, WorkersOption
 from acefraud.cli.threshold import CostsOption
 from acefraud.cli.workspace import any_playbook, budget_code, learner_with, model_report, place_of, roles_for
 from acefraud.datasets import SHIPPED, Dataset, SchemaMapping, load_dataset
+from acefraud.engine.parts import PartedHistory, sources_of
 from acefraud.engine.thresholds import RULES, ThresholdRule
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
@@ -23,6 +26,7 @@ from acefraud.rules.scorecard import GENERAL, missing_cases
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 from acefraud.support.database_address import shown_place
+from acefraud.support.runners import runner_for
 
 BULLETS_SHOWN = 5
 _AS_IT_WAS = "the playbook is as it was"
@@ -30,7 +34,13 @@ _AS_IT_WAS = "the playbook is as it was"
 
 @stoppable(lambda: _AS_IT_WAS)
 def train(
-    source: Annotated[str, Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
+    source: Annotated[
+        str,
+        Argument(
+            metavar="FILE",
+            help="Labelled transactions: JSON, JSONL, CSV or Parquet. Or a folder of such files, or 'days/*.parquet'.",
+        ),
+    ],
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     threshold: Annotated[
@@ -52,6 +62,8 @@ def train(
         bool, Option(help="Learn short bullets only, now and later: two tests, lists of three values.")
     ] = False,
     strict: StrictOption = False,
+    workers: WorkersOption = 1,
+    scheduler: SchedulerOption = None,
     *,
     settings: ModelSettings,
 ) -> Said:
@@ -67,25 +79,56 @@ def train(
     `acefraud threshold set` does: the cost of a review too, and how many there may be a day. Later learning keeps the
     threshold and the costs.
 
+    The files of a folder or a pattern are parts of one history, which need not fit into memory together: they are read
+    one at a time, by several --workers on this machine, or on the Dask cluster of a --scheduler. What is learnt is the
+    same to the last bit, however rows are divided.
+
         acefraud train history.csv --playbook book.db
         acefraud train history.csv --playbook book.db --threshold f1
         acefraud train history.csv --playbook book.db --costs false_decline=15,missed_fraud=200,review=5,per_day=50
         acefraud train history.csv --playbook book.db --most-bullets 20
+        acefraud train 'days/*.parquet' --playbook book.db --mapping mapping.toml --workers 2
     """
     if threshold is not None and costs is not None:
         raise InputError("--threshold and --costs exclude each other")
     said = threshold if costs is None else costs
     rule = None if said is None else ThresholdRule.parse(said)
-    data = load_dataset(source, mapping=mapping, strict=strict)
-    note_bad_rows(data.bad_rows, data.unlabelled)
-    note_reading(data, source, mapping)
-    note_label_delay(data, mapping)
-    if data.frauds in (0, len(data)):
-        raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
+    with _history(source, mapping, strict=strict, workers=workers, scheduler=scheduler) as data:
+        if data.frauds in (0, len(data)):
+            raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
+        roles = roles_for(settings, data.mapping)
+        return _learn(data, roles, playbook, rule, most_bullets=most_bullets, plain=plain)
+
+
+@contextmanager
+def _history(
+    source: str, mapping: Path | None, *, strict: bool, workers: int, scheduler: str | None
+) -> Iterator[Dataset | PartedHistory]:
+    """One file in memory, or several as parts of a history, with what a person should know of their reading."""
+    sources = sources_of(source)
+    if not sources and workers == 1 and scheduler is None:
+        data = load_dataset(source, mapping=mapping, strict=strict)
+        note_bad_rows(data.bad_rows, data.unlabelled)
+        note_reading(data, source, mapping)
+        note_label_delay(data, mapping)
+        yield data
+        return
+    with runner_for(workers, scheduler) as runner, shown_steps() as steps:
+        first = load_dataset((sources or [source])[0], mapping=mapping, strict=strict)
+        note_reading(first, source, mapping)
+        note_label_delay(first, mapping)
+        history = PartedHistory.read(sources or [source], first.mapping, runner, steps, name=source, strict=strict)
+        if history.bad_rows:
+            note(f"{history.bad_rows:,} rows could not be read and were left out")
+        yield history
+
+
+def _learn(
+    data: Dataset | PartedHistory, roles: Roles, playbook: Path | None, rule: ThresholdRule | None, **limits: Any
+) -> Said:
     place = shown_place(place_of(playbook))
-    roles = roles_for(settings, data.mapping)
     with any_playbook(playbook) as book, stoppable(partial(_kept, book, book.seq)):
-        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets=most_bullets, plain=plain))
+        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, **limits))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
         kept = [bullet for bullet in bullets if bullet.id in set(added)]
@@ -99,7 +142,7 @@ def train(
         "rows": len(data),
         "rows.unreadable": data.unreadable,
         "frauds": data.frauds,
-        "bad_rows": len(data.bad_rows),
+        "bad_rows": len(data.bad_rows) if isinstance(data, Dataset) else data.bad_rows,
         "unlabelled": data.unlabelled,
         "bullets": len(kept),
         "threshold": declines_from,
@@ -133,25 +176,20 @@ def _kept(book: BulletPlaybook, seq: int) -> str:
 
 
 async def _train(
-    roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None, **limits: Any
+    roles: Roles, book: BulletPlaybook, data: Dataset | PartedHistory, rule: ThresholdRule | None, **limits: Any
 ) -> tuple[Learner, list[str], str]:
     """The learner, the ids of the bullets added, and why the odds were not fitted if a budget ran out."""
     async with learner_with(roles, book, **limits) as learner:
         with progress("learning") as done:
-            added = await learner.train(
-                data.train,
-                dataset=data.name,
-                mapping=data.mapping.describe(),
-                waiting=data.waiting,
-                threshold=rule,
-                progress=done,
-            )
+            added = await learner.train(data, dataset=data.name, threshold=rule, progress=done)
         return learner, added, await _fit_odds(roles, learner, data)
 
 
-async def _fit_odds(roles: Roles, learner: Learner, data: Dataset) -> str:
+async def _fit_odds(roles: Roles, learner: Learner, data: Dataset | PartedHistory) -> str:
     if not roles.scale_odds:
         return ""
+    if isinstance(data, PartedHistory):
+        return "they are fitted on a history in one piece"
     memory = learner.memory()
     cases = data.train if memory is None else memory.studied(data.train, data.waiting)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self
@@ -11,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from acefraud.core.bullet import Bullet, NewBullet
 from acefraud.core.condition import Condition
+from acefraud.support.exact_math import log, sigmoid
 
 
 class RecentLevel(BaseModel, frozen=True, extra="forbid"):
@@ -113,25 +113,13 @@ class OddsScale(BaseModel, frozen=True, extra="forbid"):
         return sigmoid(self.level + self.slope * odds)
 
 
-def sigmoid(log_odds: float) -> float:
-    """The logistic function, without overflow.
-
-    >>> sigmoid(0.0), sigmoid(-1000.0)
-    (0.5, 0.0)
-    """
-    if log_odds >= 0:
-        return 1 / (1 + math.exp(-min(log_odds, 700.0)))
-    e = math.exp(max(log_odds, -700.0))
-    return e / (1 + e) if log_odds > -700 else 0.0
-
-
 def log_odds(probability: float) -> float:
     """The inverse of `sigmoid`.
 
     >>> log_odds(0.5)
     0.0
     """
-    return math.log(probability / (1 - probability))
+    return log(probability / (1 - probability))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -283,13 +284,28 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
     def same_as(self, other: Decision) -> bool:
         """Whether the other is the same decision, apart from usage, fallback of the embedder and familiarity.
 
-        Of two decisions that can be computed again, the digests are compared in place of trace and reasons.
+        Of two decisions that can be computed again, the digests are compared in place of trace and reasons. Those of
+        different versions of the engine are the same if they are but for the last digits of what was recorded.
         """
+        if self.digest and other.digest and self.engine != other.engine:
+            return self._agrees_with(other)
         if self.digest or other.digest:
             mine = self.verdict, self.probability, self.digest
             return mine == (other.verdict, other.probability, other.digest)
         ignored: dict[str, Any] = {"usage": None, "selection_fallback": "", "familiarity": None}
         return self.model_copy(update=ignored) == other.model_copy(update=ignored)
+
+    def _agrees_with(self, other: Decision) -> bool:
+        """Whether both come to the same with the same bullets, apart from the last digits of their figures."""
+        mine, others = (
+            {None: made.probability} | {one.bullet_id: one.contribution or 0.0 for one in made.reasons if one.bullet_id}
+            for made in (self, other)
+        )
+        return (
+            self.verdict is other.verdict
+            and mine.keys() == others.keys()
+            and all(math.isclose(mine[name], others[name], rel_tol=1e-6, abs_tol=1e-9) for name in mine)
+        )
 
 
 def decision_id(transaction: Transaction, node: str, model: str, selection: SelectionTrace) -> str:

@@ -33,6 +33,9 @@ class RowStore(Protocol):
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The rows with these keys."""
 
+    def get_all(self) -> dict[str, bytes]:
+        """Every row."""
+
     def put_many(self, rows: Mapping[str, bytes]) -> None:
         """Insert or replace rows."""
 
@@ -62,6 +65,10 @@ class MemoryRows:
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The rows with these keys."""
         return {key: self.rows[key] for key in keys if key in self.rows}
+
+    def get_all(self) -> dict[str, bytes]:
+        """Every row."""
+        return dict(self.rows)
 
     def put_many(self, rows: Mapping[str, bytes]) -> None:
         """Insert or replace rows."""
@@ -102,6 +109,11 @@ class BufferedRows:
         unchanged = [] if self._cleared else [key for key in wanted if key not in self._changed]
         changed = {key: self._changed.get(key) for key in wanted}
         return self._store.get_many(unchanged) | {key: row for key, row in changed.items() if row is not None}
+
+    def get_all(self) -> dict[str, bytes]:
+        """Every row."""
+        rows = ({} if self._cleared else self._store.get_all()) | self._changed
+        return {key: row for key, row in rows.items() if row is not None}
 
     def put_many(self, rows: Mapping[str, bytes]) -> None:
         """Insert or replace rows."""

@@ -16,6 +16,7 @@ from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names, shown_value
 from acefraud.support.arguments import rows_of
 from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.hashes import hashes_of
 from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.support.validation import construct_unchecked
 
@@ -173,6 +174,28 @@ class Transactions(_RowSequence[Transaction]):
         """Whether every transaction has a time."""
         return bool((self.times != UNKNOWN).all())
 
+    def order(self) -> IntArray:
+        """The rows by time if every one has a time, else as they are.
+
+        Rows at the same time go by the hashes of their ids, so that the order does not depend on how rows are divided
+        into files.
+
+        >>> from datetime import UTC, datetime
+        >>> noon = datetime(2025, 3, 1, 12, tzinfo=UTC)
+        >>> rows = [Transaction(id=name, time=noon, text="$5 purchase") for name in ("t1", "t2", "t3")]
+        >>> [[some[place].id for place in Transactions.of(some).order()] for some in (rows, rows[::-1])]
+        [['t2', 't3', 't1'], ['t2', 't3', 't1']]
+        """
+        if not self.timed:
+            return np.arange(len(self))
+        order = np.argsort(self.times, kind="stable")
+        times = self.times[order]
+        same = times[1:] == times[:-1]
+        tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+        hashes = hashes_of(self.ids[order[tied]])
+        order[tied] = order[tied][np.lexsort((hashes, times[tied]))]
+        return order
+
     def text(self, place: int) -> str:
         """The text of one transaction."""
         return "" if self.texts is None else self.texts[place]
@@ -257,7 +280,7 @@ class Cases(_RowSequence[Case]):
         return self._with(weights=weights)
 
     def in_order(self) -> Cases:
-        """The cases by time if every one has a time, else as they are. The sort is stable.
+        """The cases by time and id if every one has a time, else as they are.
 
         >>> from datetime import UTC, datetime
         >>> times = {"t1": datetime(2025, 3, 2, tzinfo=UTC), "t2": datetime(2025, 3, 1, tzinfo=UTC)}
@@ -265,10 +288,8 @@ class Cases(_RowSequence[Case]):
         >>> Cases.of(Case(transaction=row, is_fraud=False) for row in rows).in_order().transactions.ids.tolist()
         ['t2', 't1']
         """
-        times = self.transactions.times
-        if not self.transactions.timed or bool((np.diff(times) >= 0).all()):
-            return self
-        return self.take(np.argsort(times, kind="stable"))
+        order = self.transactions.order()
+        return self if bool((np.diff(order) > 0).all()) else self.take(order)
 
     @property
     def facts(self) -> FactTable:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from acefraud.core.fact_names import Kind
@@ -49,6 +48,7 @@ from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.hashes import Hashes, mixed
 from acefraud.support.timestamps import UNKNOWN, time_of
 
 _SHOWN = 5
@@ -326,7 +326,6 @@ def _read_entities(assembly: Assembly) -> None:
 
 _BLOCK = 20_000
 """Rows whose cells are held as Python objects at once."""
-_Hashes = npt.NDArray[np.uint64]
 _NOTHING = np.uint64(0x9E3779B97F4A7C15)
 """The hash of an empty cell."""
 
@@ -365,11 +364,11 @@ def hashed_ids(table: Table) -> Ids:
     """
     hashes = np.full(table.height, _NOTHING)
     for name, column in table.content:
-        hashes = _mixed(hashes ^ _mixed(_hashes(column) + _hash_of(name)))
+        hashes = mixed(hashes ^ mixed(_hashes(column) + _hash_of(name)))
     return _numbered(np.array([f"tx-{number:012x}" for number in (hashes >> np.uint64(16)).tolist()], dtype=object))
 
 
-def _hashes(column: Column) -> _Hashes:
+def _hashes(column: Column) -> Hashes:
     """A hash of each cell. Whole numbers and floats of the same value are equal, as are texts of every type."""
     if isinstance(column, pl.Series) and (column.dtype.is_float() or column.dtype == pl.Boolean):
         numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -387,10 +386,3 @@ def _hash_of(text: str | None) -> np.uint64:
         return _NOTHING
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
     return np.uint64(int.from_bytes(digest[:8], "little"))
-
-
-def _mixed(values: _Hashes) -> _Hashes:
-    """Every bit of a value spread over all bits (the finaliser of SplitMix64)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -29,6 +29,7 @@ from acefraud.datasets.columns import (
 from acefraud.datasets.table import FACTS, Column
 from acefraud.facts.text import read_facts
 from acefraud.support.arrays import IntArray
+from acefraud.support.exact_math import log
 
 MANY_VALUES = 50
 _FEWEST_SENTENCES, _DISTINCT, _FEWEST_WORDS = 20, 0.1, 4
@@ -45,7 +46,7 @@ _FEWEST_FRAUDS = 20
 _FEWEST_NAMED = 5
 FEWEST_EACH = 50
 """Rows of each label from which a column that tells them apart without a mistake is no feature any more."""
-_SURE, _SURE_NAMED = math.log(1e6), math.log(1e3)
+_SURE, _SURE_NAMED = log(1e6), log(1e3)
 """How unlikely chance must be as an explanation."""
 _PURE, _LIFT = 0.99, 3
 _MEASURES, _CODES = (frozenset(USUAL_WORDS["name_parts"][key]) for key in ("measure", "code"))
@@ -131,7 +132,7 @@ class _Share:
         """A bound on how unlikely this share of frauds is among rows drawn by chance, as minus its logarithm."""
         share, base = self.frauds / max(self.rows, 1), self.all_frauds / self.all_rows
         parts = ((share, base), (1 - share, 1 - base))
-        return self.rows * sum(part * math.log(part / usual) for part, usual in parts if part)
+        return self.rows * sum(part * log(part / usual) for part, usual in parts if part)
 
     @property
     def mistakes(self) -> int:

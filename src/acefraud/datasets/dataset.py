@@ -222,8 +222,8 @@ class Dataset(Sequence[Case]):
     def split(self, test_share: float = 0.3, seed: int = 0) -> Dataset:
         """All rows split anew: the latest are the test if times are known, else a random share of each label.
 
-        Rows at the same time stay in the order of the file. Without times, rows with the same facts and text
-        stay on one side.
+        Rows at the same time go by the hashes of their ids. Without times, rows with the same facts and text stay on
+        one side.
 
         >>> from datetime import UTC, datetime
         >>> times = [datetime(2025, 3, day, tzinfo=UTC) for day in (4, 2, 1, 3)]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
+from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags, RowIndex
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
 from acefraud.facts.history.plan import HistoryEvents, HistoryPlan
 from acefraud.support.arrays import FloatArray, IntArray
-from acefraud.support.timestamps import UNKNOWN, plausible
+from acefraud.support.timestamps import UNKNOWN, last_plausible
 
 
 def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:
@@ -31,21 +32,73 @@ def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -
     >>> history_facts(mapping, cases, Transactions.of([paid("c", 8)])).numbers["card_count_24h"].tolist()
     [2.0, 0.0]
     """
-    plan = mapping.history
-    if plan is None or not plan.entities or not len(cases):
+    if mapping.history is None or not mapping.history.entities or not len(cases):
         return Columns()
-    rows = Transactions.stacked([_needed(part, mapping, plan) for part in (cases.transactions, waiting)])
-    labels = np.concatenate([cases.labels.astype(np.int8), np.full(len(waiting), -1, dtype=np.int8)])
-    known_at = np.concatenate([usual_known_at(cases, plan), np.full(len(waiting), UNKNOWN, dtype=np.int64)])
-    if not rows.timed or bool((np.diff(rows.times) >= 0).all()):
-        return history_columns(plan, _events(mapping, plan, rows, labels, known_at)).take(slice(len(cases)))
-    order = np.argsort(rows.times, kind="stable")
-    found = history_columns(plan, _events(mapping, plan, rows.take(order), labels[order], known_at[order]))
-    for numbers in found.numbers.values():  # in place: a second table of this width may not fit in memory
-        numbers[order] = numbers.copy()
-    for flags in found.flags.values():
-        flags[order] = flags.copy()
-    return found.take(slice(len(cases)))
+    past = EntityPast.of(mapping, cases, waiting)
+    return past.facts(mapping, last_plausible(past.rows.times)).take(slice(len(cases)))
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPast:
+    """Labelled and then waiting transactions, with only the columns that a history uses."""
+
+    rows: Transactions
+    labels: Flags
+    """1 for fraud, 0 for none, -1 for those waiting."""
+    known_at: IntArray
+
+    @classmethod
+    def of(cls, mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> EntityPast:
+        """Cases, and transactions that wait for a label."""
+        assert mapping.history is not None
+        labels = [cases.labels.astype(np.int8), np.full(len(waiting), -1, dtype=np.int8)]
+        known_at = [usual_known_at(cases, mapping.history), np.full(len(waiting), UNKNOWN, dtype=np.int64)]
+        rows = [_needed(part, mapping, mapping.history) for part in (cases.transactions, waiting)]
+        return cls(Transactions.stacked(rows), np.concatenate(labels), np.concatenate(known_at))
+
+    def take(self, rows: RowIndex) -> EntityPast:
+        """Some of the transactions."""
+        return EntityPast(self.rows.take(rows), self.labels[rows], self.known_at[rows])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[EntityPast]) -> EntityPast:
+        """All transactions, one part after the other."""
+        labels, known_at = ([getattr(part, name) for part in parts] for name in ("labels", "known_at"))
+        return cls(
+            Transactions.stacked([part.rows for part in parts]), np.concatenate(labels), np.concatenate(known_at)
+        )
+
+    def facts(self, mapping: SchemaMapping, last: int, only: str = "") -> Columns:
+        """The facts of every transaction in its turn; `only` those of the entities in a column.
+
+        Transactions after the `last` plausible time have no history, unless it is `UNKNOWN`.
+        """
+        plan = mapping.history
+        assert plan is not None
+        order = self.rows.order()
+        if bool((np.diff(order) > 0).all()):
+            return history_columns(plan, self._events(mapping, plan, last), only)
+        found = history_columns(plan, self.take(order)._events(mapping, plan, last), only)
+        for numbers in found.numbers.values():  # in place: a second table of this width may not fit in memory
+            numbers[order] = numbers.copy()
+        for flags in found.flags.values():
+            flags[order] = flags.copy()
+        return found
+
+    def _events(self, mapping: SchemaMapping, plan: HistoryPlan, last: int) -> HistoryEvents:
+        facts, rows = fact_columns(mapping, plan), self.rows
+        unknown: Categories = (np.full(len(rows), -1, dtype=np.int32), ())
+        return HistoryEvents(
+            time=rows.times if last == UNKNOWN else np.where(rows.times > last, UNKNOWN, rows.times),
+            entities={column: rows.entities.get(column, unknown)[0] for column in plan.entities},
+            ids=rows.ids,
+            amount=rows.facts.numbers("amount") if has_amounts(mapping) else None,
+            category=_categories(rows, plan.category, facts.get(plan.category)) if plan.category else None,
+            latitude=_degrees(rows, plan.latitude, facts.get(plan.latitude)) if plan.has_places else None,
+            longitude=_degrees(rows, plan.longitude, facts.get(plan.longitude)) if plan.has_places else None,
+            label=self.labels,
+            known_at=self.known_at,
+        )
 
 
 def usual_known_at(cases: Cases, plan: HistoryPlan) -> IntArray:
@@ -71,24 +124,6 @@ def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Tr
     columns = {column for _, column in plan.named_columns()}
     entities = {column: words for column, words in rows.entities.items() if column in columns}
     return Transactions(rows.ids, rows.facts.only(facts), times=rows.times, entities=entities)
-
-
-def _events(
-    mapping: SchemaMapping, plan: HistoryPlan, rows: Transactions, labels: Flags, known_at: IntArray
-) -> HistoryEvents:
-    facts = fact_columns(mapping, plan)
-    unknown: Categories = (np.full(len(rows), -1, dtype=np.int32), ())
-    return HistoryEvents(
-        time=plausible(rows.times),
-        entities={column: rows.entities.get(column, unknown)[0] for column in plan.entities},
-        ids=rows.ids,
-        amount=rows.facts.numbers("amount") if has_amounts(mapping) else None,
-        category=_categories(rows, plan.category, facts.get(plan.category)) if plan.category else None,
-        latitude=_degrees(rows, plan.latitude, facts.get(plan.latitude)) if plan.has_places else None,
-        longitude=_degrees(rows, plan.longitude, facts.get(plan.longitude)) if plan.has_places else None,
-        label=labels,
-        known_at=known_at,
-    )
 
 
 def _categories(rows: Transactions, column: str, fact: str | None) -> Codes:

@@ -33,6 +33,16 @@ def is_frame(given: object) -> TypeIs[IntoFrame]:
         return True
 
 
+def is_dask_frame(given: object) -> bool:
+    """Whether something is a data frame of Dask, which is not imported to find out.
+
+    >>> is_dask_frame([{"amount": 5.0}])
+    False
+    """
+    kind = type(given)
+    return kind.__module__.startswith("dask.dataframe") and kind.__name__ == "DataFrame"
+
+
 def make_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """A data frame with these columns, of polars, pandas or pyarrow.
 

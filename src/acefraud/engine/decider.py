@@ -17,11 +17,12 @@ import numpy as np
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.bullet_table import BulletTable
-from acefraud.core.calibration import Calibration, sigmoid
+from acefraud.core.calibration import Calibration
 from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, UNFAMILIAR
 from acefraud.core.decision import FORMAT, Common, Decision, DecisionRecord, Reason, ReasonKind, compact_record
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewCosts, ReviewRule, number_in
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import MOST_ROWS, block, table
@@ -30,12 +31,19 @@ from acefraud.engine.familiarity import InputRemark, ReliedOn, unfamiliar_remark
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
 from acefraud.facts.extraction import READER, KnownFacts
-from acefraud.roles.embedded.agent import bullet_reasons, largest_first, log_odds_from, reasons_apart_from_bullets
+from acefraud.roles.embedded.agent import (
+    addable,
+    bullet_reasons,
+    largest_first,
+    log_odds_from,
+    reasons_apart_from_bullets,
+)
 from acefraud.roles.protocols import Facts
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import Keys, stats_of
 from acefraud.selection.hybrid import HybridSelector, Selections
 from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.exact_math import sigmoid
 from acefraud.support.validation import construct_unchecked
 
 
@@ -132,11 +140,12 @@ class DecisionList(DecisionSequence):
 
 
 _DIGESTED = np.dtype([("bullet", "<u8"), ("text", "<u8"), ("contribution", "<f8"), ("parts", "<f8", 5)])
-ENGINE = "2"
+ENGINE = "3"
 """The version of the arithmetic from facts to a probability, selection included. Raise it when the same transaction on
 the same revision could come out differently."""
-COMPATIBLE = frozenset({"1", ENGINE})
-"""Versions whose decisions are computed again. In version 1 notes counted too: where they did, the digests differ."""
+COMPATIBLE = frozenset({"1", "2", ENGINE})
+"""Versions whose decisions are computed again. The last bits of versions 1 and 2 depended on the processor, so theirs
+may differ by as much. In version 1 notes counted too: where they did, other bullets come out."""
 
 
 def decide_embedded(
@@ -167,7 +176,9 @@ def decide_embedded(
     apart = [reasons_apart_from_bullets(each.facts, calibration) for each in known]
     contributions, texts = _bullet_columns(chosen, calibration)
     probabilities = [
-        sigmoid(log_odds_from((*amounts, *(reason.contribution or 0.0 for reason in others)), calibration))
+        sigmoid(
+            log_odds_from(map(addable, filter(None, (*amounts, *(one.contribution for one in others)))), calibration)
+        )
         for amounts, others in zip(contributions.tolist(), apart, strict=True)
     ]
     policies = deciding_policies(snapshot, options.node, [each.facts for each in known])
@@ -193,6 +204,29 @@ def decide_embedded(
         node=options.node,
         relied_on=ReliedOn.of(snapshot, options.node),
     )
+
+
+_BLOCK = 16_384
+"""Rows whose facts are held as Python objects at once."""
+
+
+def verdicts_in(
+    facts: FactTable, probabilities: FloatArray, snapshot: Snapshot, options: LearnerOptions
+) -> list[Verdict]:
+    """The verdicts of `decide_embedded` on rows with these facts and probabilities, without a limit on reviews."""
+    calibration, rule = snapshot.calibration(options.node), snapshot.reviews.get(options.node)
+    threshold = calibration.threshold if calibration else options.threshold
+    if rule is None and not snapshot.policies(options.node):
+        return [Verdict.of(is_fraud) for is_fraud in (probabilities >= threshold).tolist()]
+    relied_on, found = ReliedOn.of(snapshot, options.node), list[Verdict]()
+    for start in range(0, len(facts), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        marked = relied_on.marked([KnownFacts(each) for each in facts.take(block).rows()], options)
+        known = [each.facts for each in marked]
+        policies = deciding_policies(snapshot, options.node, known)
+        cases = zip(probabilities[block].tolist(), known, policies, strict=True)
+        found += [_verdict(probability, threshold, each, policy, rule) for probability, each, policy in cases]
+    return found
 
 
 def _with_reviews_left(

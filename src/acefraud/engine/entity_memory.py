@@ -15,6 +15,7 @@ import numpy as np
 
 from acefraud.core.ledger import BufferedRows, Ledger, MemoryRows, RowStore, RowUpdate
 from acefraud.core.outcome import Outcome
+from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
@@ -47,8 +48,7 @@ class _Past:
         rows, unlabelled = Transactions.stacked([cases.transactions, waiting]), len(waiting)
         is_fraud = np.concatenate([cases.labels, np.zeros(unlabelled, dtype=np.bool_)])
         known_at = np.concatenate([usual_known_at(cases, plan), np.full(unlabelled, UNKNOWN)])
-        order = np.argsort(rows.times, kind="stable") if rows.timed else np.arange(len(rows))
-        return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), order)
+        return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), rows.order())
 
     def __iter__(self) -> Iterator[tuple[int, Transaction, bool, int]]:
         """The place of each among all, and its label. A row is built when its turn comes."""
@@ -210,8 +210,8 @@ class EntityMemory:
         The work is done beforehand, so that other writers need not wait. If one of them is faster, it is done again.
         """
         past = _Past.of(studied, waiting, self.plan)
-        if len(past.order) > MOST_ROWS:
-            times, first = past.rows.times, int(past.rows.times.max()) - self.plan.longest.length
+        first, times = self.first_kept(past.rows.times), past.rows.times
+        if first is not None:
             reaches = (times != UNKNOWN) & (np.maximum(times, past.known_at) > first)
             past = replace(past, order=past.order[reaches[past.order]])
         with ledger.rows() as rows:
@@ -219,6 +219,13 @@ class EntityMemory:
             draft = BufferedRows(rows)
             self._fill(past, draft)
         return _written_unless_changed(draft, before, partial(self._fill, past))
+
+    def first_kept(self, times: IntArray, last: int = UNKNOWN) -> int | None:
+        """The time after which a long history is kept; None if it is short. Times after the `last` do not count."""
+        if len(times) <= MOST_ROWS:
+            return None
+        newest = int((times if last == UNKNOWN else times[times <= last]).max())
+        return newest - self.plan.longest.length
 
     def _fill(self, past: _Past, rows: RowStore) -> None:
         if not self._agrees_with(self._kept_by(rows)):
@@ -300,6 +307,12 @@ def memory_for(written: str) -> EntityMemory | None:
     if mapping is None or mapping.history is None or not mapping.history.entities:
         return None
     return EntityMemory(written, mapping, mapping.history)
+
+
+def rows_with_history(rows: Transactions, snapshot: Snapshot, ledger: Ledger) -> Transactions:
+    """Transactions in columns, with the facts of the history if a snapshot keeps one."""
+    memory = memory_for(snapshot.mapping)
+    return rows if memory is None else memory.enriched_rows(rows, ledger)
 
 
 def with_history(transaction: Transaction, facts: dict[str, FactValue]) -> Transaction:

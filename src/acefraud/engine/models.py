@@ -29,12 +29,12 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.model.agent import reasons_for
 from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
-from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import EMBEDDED
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_choice
 from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.exact_math import sigmoid_of
 from acefraud.support.validation import construct_unchecked
 
 
@@ -172,12 +172,13 @@ def fit_scale(odds: Sequence[float], labels: Sequence[bool], base_rate: float | 
 
 def _newton(x: FloatArray, y: BoolArray, level: float, slope: float) -> FloatArray:
     """One Newton step, shortened so that neither level nor slope moves by more than 1."""
-    p = probabilities(level + slope * x)
+    p = sigmoid_of(level + slope * x)
     error, curvature = p - y, p * (1 - p)
-    cross = float(curvature @ x)
-    gradient = np.array([error.sum(), error @ x + SLOPE_PRIOR * (slope - USUAL_SLOPE)])
-    hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ x**2 + SLOPE_PRIOR]])
-    step: FloatArray = np.linalg.solve(hessian, gradient)
+    down, down_slope = float(error.sum()), float((error * x).sum()) + SLOPE_PRIOR * (slope - USUAL_SLOPE)
+    bend, cross = float(curvature.sum()) + 1e-9, float((curvature * x).sum())
+    bend_slope = float((curvature * x * x).sum()) + SLOPE_PRIOR
+    determinant = bend * bend_slope - cross * cross
+    step = np.array([bend_slope * down - cross * down_slope, bend * down_slope - cross * down]) / determinant
     return step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from itertools import compress
@@ -30,9 +30,10 @@ from acefraud.core.ledger import DecisionFilter, Ledger
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import DecidingRule, ReviewCosts, number_in
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.core.transactions import Transactions
 from acefraud.datasets import mapping_of
 from acefraud.engine.entity_memory import time_facts_of
-from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
+from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts, with_time_facts
 from acefraud.roles.protocols import Facts
 from acefraud.settings import EMBEDDED
 
@@ -97,6 +98,16 @@ class RuleContext:
             if any(snooze.covers(value_of(transaction, snooze.key, self.columns), at) for snooze in policy.snoozes):
                 found[snooze_fact(policy.id)] = True
         return found
+
+
+def columns_in_context(
+    transactions: Iterable[Transaction], snapshot: Snapshot, clock: Callable[[], datetime]
+) -> Transactions:
+    """Transactions in columns, with the facts of their time and those that only rules ask for."""
+    context = RuleContext.of(snapshot)
+    if context.needs_rows:
+        return Transactions.of(context.added_to(list(transactions), clock))
+    return with_time_facts(Transactions.of(transactions), context.time_facts)
 
 
 def context_of(snapshot: Snapshot) -> RuleContext:

@@ -25,15 +25,15 @@ from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.engine.entity_memory import memory_for
 from acefraud.engine.options import LearnerOptions
 from acefraud.facts.extraction import facts_in
-from acefraud.roles.embedded.agent import knowledge_of, log_odds_from
+from acefraud.roles.embedded.agent import addable, knowledge_of, log_odds_from
 from acefraud.roles.embedded.case_memory import LabelledFacts
-from acefraud.rules.induction.fitting import probabilities
 from acefraud.rules.induction.out_of_time import record_of
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import key_for, stats_of
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.exact_math import sigmoid_of
 
 _BLOCK = 16_384
 """Rows that are summed at once: their columns then stay in the processor's cache."""
@@ -141,25 +141,25 @@ class AdditiveScore:
             block = slice(start, start + _BLOCK)
             amounts = self._amounts(facts.take(block), None if cited is None else cited[block], counts[block])
             log_odds[block] = log_odds_from(amounts, self.calibration)
-        return Scores(probabilities(log_odds), counts, log_odds)
+        return Scores(sigmoid_of(log_odds), counts, log_odds)
 
     def _amounts(
         self, facts: FactTable, cited: BoolArray | None, counts: npt.NDArray[np.int64]
     ) -> Iterator[FloatArray]:
-        """What is added to the log-odds of each row, in the order of a decision. Bullets are counted in passing."""
+        """What is added to the log-odds of each row. Bullets are counted in passing."""
         terms = self.terms
         if cited is not None:
             terms = tuple(term for term in terms if term.bullet is None)
             for weight, mask in zip(self.weights.tolist(), cited.T, strict=True):
                 if weight:
                     counts += mask
-                    yield np.where(mask, weight, 0.0)
+                    yield np.where(mask, addable(weight), 0.0)
         for term, mask in self.holding(facts, terms):
             if term.bullet is not None:
                 counts += mask
-            yield np.where(mask, term.weight, 0.0)
+            yield np.where(mask, addable(term.weight), 0.0)
         if self.calibration.recent is not None:
-            yield np.full(len(facts), self.calibration.recent.shift)
+            yield np.full(len(facts), addable(self.calibration.recent.shift))
 
     def holding(self, facts: FactTable, terms: Iterable[Term] | None = None) -> Iterator[tuple[Term, BoolArray]]:
         """Each term, or only some of them, with the rows in which its condition holds."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from acefraud.core.review_rule import COSTS, ReviewCosts, ReviewRule
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.roles.embedded.case_memory import KnownCases, LabelledFacts
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 RULES = f"a number such as 0.3, accuracy, f1, fpr=0.01, cost=5:100 or costs such as {COSTS}"
@@ -107,7 +107,7 @@ def _scores(rule: ThresholdRule, frauds: FloatArray, honest: FloatArray) -> Floa
     return np.where(wrong <= rule.figure + _NOISE, frauds / all_frauds, -wrong)
 
 
-def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -> LabelledFacts:
+def cases_for(rule: ThresholdRule, ordered: KnownCases, later_share: float) -> LabelledFacts:
     """The latest cases, on which a rule chooses; drawn at random if times are unknown."""
     first = round(len(ordered) * (1 - later_share)) if rule.needs_cases else len(ordered)
     order = np.arange(len(ordered))

@@ -30,6 +30,8 @@ from acefraud import (
     load_transactions,
     open_playbook,
 )
+from acefraud.display.frames import is_dask_frame
+from acefraud.errors import ConfigurationError
 from acefraud.estimator import plots, tables
 from acefraud.estimator.inputs import Column, Labels, ReadsRows, point_out_times
 
@@ -40,8 +42,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     It learns what `acefraud train` learns and adds up every bullet that fires, without a selection or a draw: the score
     of a row depends on that row alone and, if the mapping declares a history, on what happened before it.
 
-    X is a data frame (pandas, polars, pyarrow) or an array. Categories, texts, times and missing values may stay as
-    they are. The columns of a frame are read and guessed as those of a file, unless a `mapping` says how.
+    X is a data frame (pandas, polars, pyarrow, Dask) or an array. Categories, texts, times and missing values may stay
+    as they are. The columns of a frame are read and guessed as those of a file, unless a `mapping` says how.
 
     Parameters
     ----------
@@ -119,10 +121,28 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
 
         `sample_weight`, such as the amount at risk, says how much each row counts when bullets are weighed; only ratios
         matter. What is measured of a bullet counts rows. Rows that cannot be read are left out with a warning.
+
+        X may be a data frame of Dask, with a Dask series as y or a label among its columns. It is learnt from in parts,
+        with the result of `fit` on the same rows in memory, as far as the `mapping` leaves nothing to guess: guesses
+        come from the first partition. Weights need rows in memory.
         """
+        if is_dask_frame(X):
+            return self._fit_parts(X, y, sample_weight)
         data = self._labelled(X, y, sample_weight, reset=True)
         self._start(BulletPlaybook())
         self._study(data)
+        return self
+
+    def _fit_parts(self, X: Any, y: Any, weights: Any) -> Self:  # noqa: N803
+        """Fit on a data frame of Dask: its columns are read as those of the first partition with rows."""
+        if weights is not None or self.class_weight is not None:
+            raise ConfigurationError("sample_weight and class_weight need rows in memory, and X is a Dask frame")
+        first, labels = tables.first_partition(X, y)
+        data = self._labelled(first, labels, None, reset=True, classes=None if y is None else y.unique().compute())
+        self._start(BulletPlaybook())
+        self.mapping_ = self._with_directions(data)
+        frame = X if y is None else tables.with_texts(X, self._given_mapping().label, self.mapping_.label or "", y)
+        self._learn(frame, dataset=data.name, mapping=self.mapping_, ids=False)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:  # noqa: N803
@@ -161,15 +181,12 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
             if not 0 < cases.labels.sum() < len(cases):
                 raise ValueError("rows with a weight must have two classes, fraud and honest, got fewer classes")
             cases = cases.weighted(weights / weights.mean())
-        learnt = self.learner_.study(
-            cases,
-            dataset=data.name,
-            mapping=self.mapping_.describe(),
-            waiting=data.waiting,
-            threshold=None if self.threshold == 0.5 else str(self.threshold),
-        )
-        if not learnt:
-            warnings.warn(f"no bullet was learnt: {self.learner_.nothing_learnt()}", UserWarning, stacklevel=3)
+        self._learn(cases, dataset=data.name, mapping=self.mapping_.describe(), waiting=data.waiting)
+
+    def _learn(self, history: Any, **options: Any) -> None:
+        threshold = None if self.threshold == 0.5 else str(self.threshold)
+        if not self.learner_.study(history, threshold=threshold, **options):
+            warnings.warn(f"no bullet was learnt: {self.learner_.nothing_learnt()}", UserWarning, stacklevel=4)
         self._name_facts()
 
     def _hear(self, data: Dataset) -> None:
@@ -204,19 +221,29 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
 
     # --- deciding ---
 
-    def decision_function(self, X: Any) -> Column:  # noqa: N803
+    def decision_function(self, X: Any) -> Any:  # noqa: N803
         """The log-odds of `classes_[1]`: those of fraud, or their negative if fraud is `classes_[0]`."""
+        if is_dask_frame(X):
+            return tables.by_partition(self.decision_function, X, np.empty(0))
         odds: Column = self._score(X).log_odds
         return odds if self._fraud_at == 1 else -odds
 
-    def predict_proba(self, X: Any) -> Column:  # noqa: N803
-        """The probability of each class, in the order of `classes_`."""
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803
+        """The probability of each class, in the order of `classes_`.
+
+        Of a data frame of Dask it is a Dask array, as are `predict` and `decision_function`. Each partition is scored
+        by itself: with a history, its rows do not count for those of other partitions.
+        """
+        if is_dask_frame(X):
+            return tables.by_partition(self.predict_proba, X, np.empty((0, 2)))
         fraud = self._score(X).probabilities
         columns = (1 - fraud, fraud) if self._fraud_at == 1 else (fraud, 1 - fraud)
         return np.column_stack(columns)
 
-    def predict(self, X: Any) -> Column:  # noqa: N803
+    def predict(self, X: Any) -> Any:  # noqa: N803
         """The label of each row: fraud from the threshold on."""
+        if is_dask_frame(X):
+            return tables.by_partition(self.predict, X, self.classes_[:0])
         fraud = self._score(X).probabilities
         return self.classes_[np.where(fraud >= self.threshold_, self._fraud_at, 1 - self._fraud_at)]
 

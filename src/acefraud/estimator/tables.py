@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from math import isnan
 from typing import Any
@@ -14,6 +14,7 @@ import polars as pl
 
 from acefraud import FactTable, Learner, SchemaMapping
 from acefraud.display.frames import BACKENDS, is_frame, make_frame
+from acefraud.errors import ConfigurationError
 
 ARRAY = "array"
 """What results of an array are: arrays where that is possible."""
@@ -67,6 +68,34 @@ def with_labels(frame: Any, mapping: SchemaMapping, is_fraud: npt.NDArray[np.boo
         labels = nw.from_native(labels.to_native().set_axis(frame.index), series_only=True)
     update = {"label": name, "fraud_values": ("1",), "legit_values": ("0",)}
     return given.with_columns(labels).to_native(), mapping.model_copy(update=update)
+
+
+def first_partition(frame: Any, labels: Any) -> tuple[Any, Any]:
+    """The rows of the first partition of a Dask frame that has any, and their labels if they are apart."""
+    if labels is not None and getattr(labels, "npartitions", None) != frame.npartitions:
+        raise ConfigurationError("y: expected a Dask series with the partitions of X, or None and a column of X")
+    for index in range(frame.npartitions):
+        rows = frame.partitions[index].compute()
+        if len(rows) and not has_names(rows):
+            raise ConfigurationError("X: expected a Dask frame whose columns have names")
+        if len(rows):
+            return rows, None if labels is None else labels.partitions[index].compute()
+    raise ValueError("Found array with 0 sample(s), and a minimum of 1 is required.")
+
+
+def with_texts(frame: Any, without: str | None, name: str, labels: Any) -> Any:
+    """A Dask frame with a column of labels as texts, and without another column."""
+    kept = [column for column in frame.columns if column != without]
+    return frame[kept].assign(**{name: labels.astype(str)})
+
+
+def by_partition(function: Callable[[Any], Any], frame: Any, empty: npt.NDArray[Any]) -> Any:
+    """What a function gives for each partition of a Dask frame, as a Dask array. `empty` is its result for no rows."""
+    return frame.map_partitions(_unless_empty, function, empty, meta=empty)
+
+
+def _unless_empty(rows: Any, function: Callable[[Any], Any], empty: npt.NDArray[Any]) -> Any:
+    return function(rows) if len(rows) else empty
 
 
 def without_columns(frame: Any, names: Sequence[str | None]) -> Any:

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-_Z95 = NormalDist().inv_cdf(0.975)
+_Z95 = 1.959963984540054
 
 Flags = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.float64]
@@ -101,7 +100,7 @@ def student_interval(values: Sequence[float]) -> Interval:
     if len(values) < 2:
         return Interval(mean, None, None)
     freedom = len(values) - 1
-    t = _T975[freedom - 1] if freedom <= len(_T975) else _Z95 + (_Z95**3 + _Z95) / (4 * freedom)
+    t = _T975[freedom - 1] if freedom <= len(_T975) else _Z95 + (_Z95 * _Z95 * _Z95 + _Z95) / (4 * freedom)
     half = t * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return Interval(round(mean, 12), round(mean - half, 12), round(mean + half, 12))
 

@@ -15,7 +15,7 @@ from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.engine.decider import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions, remarks_on
-from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
+from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for, rows_with_history
 from acefraud.engine.familiarity import CheckedInput, FactChanges, FamiliarFacts, fact_changes
 from acefraud.engine.inputs import (
     RememberedMapping,
@@ -27,11 +27,10 @@ from acefraud.engine.inputs import (
 from acefraud.engine.models import Decider
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.own_agents import Context, select_context
-from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, ruling_of
+from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, columns_in_context, ruling_of
 from acefraud.engine.score import AdditiveScore, BacktestScores, Scores, backtest_scores, score
 from acefraud.errors import CannotExplain, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
-from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.decision_recorder import DecisionRequest, record_decisions
 from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.protocols import Agent
@@ -51,6 +50,17 @@ class RecordedDecisions:
     """When the others were recorded."""
     checked: Sequence[CheckedInput] = ()
     """What is unusual about the request of each, if they were made for requests."""
+
+
+def not_repeatable(decision: Decision, selector: HybridSelector, options: LearnerOptions) -> str:
+    """Why a decision of the embedded engine cannot be made again with a selector and options; empty if it can."""
+    if decision.engine not in COMPATIBLE:
+        return f"it was made by version {decision.engine} of the engine, and this is {ENGINE}"
+    trace = decision.selection
+    then = Setup(decision.revision, trace.seed, trace.embedder, trace.settings)
+    if then != selector.setup(decision.revision, options.n_bullets):
+        return f"it was made with another selector ({trace.embedder}, {trace.settings}, seed {trace.seed})"
+    return ""
 
 
 def _waits(learner: Deciding) -> bool:
@@ -280,7 +290,7 @@ class Deciding:
     ) -> BacktestScores:
         """What the playbook would have decided on labelled history. `acefraud.backtest` makes figures of it."""
         given = Cases.of(cases)
-        given = given.with_facts(self._columns_in_context(given.transactions, self._newest()).facts)
+        given = given.with_facts(columns_in_context(given.transactions, self._newest(), self.playbook.clock).facts)
         selector = None if every_bullet else self.selector
         return backtest_scores(self.playbook, given, Transactions.of(waiting), selector, self.options)
 
@@ -340,17 +350,13 @@ class Deciding:
         check_type("decision", decision, Decision, "a Decision")
         if decision.has_trace or not decision.digest:
             return decision
-        if decision.engine not in COMPATIBLE:
-            raise CannotExplain(f"it was made by version {decision.engine} of the engine, and this is {ENGINE}")
-        trace = decision.selection
-        then = Setup(decision.revision, trace.seed, trace.embedder, trace.settings)
-        if then != self.selector.setup(decision.revision, self.options.n_bullets):
-            made = f"{trace.embedder}, {trace.settings}, seed {trace.seed}"
-            raise CannotExplain(f"it was made with another selector ({made})")
+        if reason := not_repeatable(decision, self.selector, self.options):
+            raise CannotExplain(reason)
         again = await self.replay(decision)
-        if again.digest != decision.digest:
+        if not again.same_as(decision):
             raise CannotExplain("deciding again gives another trace")
-        return again.model_copy(update={"id": decision.id, "reader": decision.reader})
+        recorded = ("id", "reader", "engine", "digest", "probability")
+        return again.model_copy(update={name: getattr(decision, name) for name in recorded})
 
     def ruling(self, decision: Decision) -> DecidingRule:
         """Which rule gave a decision its verdict: the threshold, a band, costs, the day's limit, a policy or a model.
@@ -408,11 +414,5 @@ class Deciding:
 
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         """Transactions in columns, with the facts of the history if one is kept."""
-        rows, memory = self._columns_in_context(transactions, snapshot), memory_for(snapshot.mapping)
-        return rows if memory is None else memory.enriched_rows(rows, self.playbook.ledger)
-
-    def _columns_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
-        context = RuleContext.of(snapshot)
-        if context.needs_rows:
-            return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
-        return with_time_facts(Transactions.of(transactions), context.time_facts)
+        rows = columns_in_context(transactions, snapshot, self.playbook.clock)
+        return rows_with_history(rows, snapshot, self.playbook.ledger)

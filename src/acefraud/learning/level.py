@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds
 from acefraud.core.events import OUTCOME_KINDS, Event, LevelHeld, LevelMoved
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import FeedKind
@@ -29,9 +29,10 @@ from acefraud.engine.options import LearnerOptions
 from acefraud.engine.score import AdditiveScore
 from acefraud.learning.outcome_feeds import arrived_share, decisions_of, truths_in
 from acefraud.roles.embedded.case_memory import LabelledFacts
-from acefraud.rules.induction.fitting import probabilities, strongest
+from acefraud.rules.induction.fitting import strongest
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.exact_math import exp_of, log_of, sigmoid, sigmoid_of, softplus_of
 from acefraud.support.timestamps import UNKNOWN
 
 LEVEL_EVERY = 25
@@ -75,9 +76,8 @@ USUAL_REPORTS = 30.0
 CLEAR = 2.5
 """...if more or fewer were, by so many standard deviations."""
 DAY = 86_400.0
-_LARGEST_EXPONENT = 700.0
 _PRIOR = np.where(SHIFTS == 0, UNMOVED, (1 - UNMOVED) / (len(SHIFTS) - 1))
-_STAYS = (1 - JUMP) ** BLOCK
+_STAYS = math.prod([1 - JUMP] * BLOCK)
 
 
 def level_change(
@@ -226,7 +226,7 @@ def _told_by_reports(expected: FloatArray, frauds: BoolArray, share: FloatArray)
     >>> _told_by_reports(usual, few | (np.arange(2000) % 7 == 0), np.full(2000, 0.7)).shift
     1.6
     """
-    usual = share * probabilities(expected)
+    usual = share * sigmoid_of(expected)
     start = max(0, len(usual) - 1 - int(np.searchsorted(np.cumsum(usual[::-1]), USUAL_REPORTS)))
     latest = slice(start, None)
     seen, due = int(frauds[latest].sum()), float(usual[latest].sum())
@@ -294,7 +294,7 @@ def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> Recen
     """
     if not len(labels):
         return None
-    levels = _filtered(_likelihoods(expected, labels)) @ SHIFTS
+    levels = _mean_shifts(_filtered(_likelihoods(expected, labels)))
     if (np.abs(levels) < LEAST_SHIFT).all():
         return None
     at_each = _for_each_outcome(levels, len(labels))
@@ -310,7 +310,7 @@ def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> Recen
         shift=shift,
         cases=len(labels[shown]),
         frauds=int(labels[shown].sum()),
-        expected=round(float(probabilities(expected[shown]).sum()), 2),
+        expected=round(float(sigmoid_of(expected[shown]).sum()), 2),
     )
 
 
@@ -324,9 +324,9 @@ def _chance_of_a_jump(expected: FloatArray, labels: BoolArray, levels: FloatArra
     known = levels[: max(0, len(levels) - lag)]
     moved = np.abs(known) >= LEAST_SHIFT
     later, truth = expected[lag:][moved], labels[lag:][moved]
-    same, other = probabilities(later + known[moved]), probabilities(later + usual)
+    same, other = sigmoid_of(later + known[moved]), sigmoid_of(later + usual)
     mixed = same[:, None] + JUMPED * (other - same)[:, None]
-    likely = np.log(np.clip(np.where(truth[:, None], mixed, 1 - mixed), 1e-9, None)).sum(axis=0)
+    likely = log_of(np.clip(np.where(truth[:, None], mixed, 1 - mixed), 1e-9, None)).sum(axis=0)
     return float(JUMPED[np.argmax(likely / lag - FEW_JUMPS * JUMPED)])
 
 
@@ -336,7 +336,7 @@ def level_at(expected: FloatArray, labels: BoolArray) -> FloatArray:
     forward, backward = _filtered(likelihoods), _looking_back(likelihoods)
     together = forward * backward
     together /= together.sum(axis=1, keepdims=True)
-    shifts: FloatArray = together @ SHIFTS
+    shifts = _mean_shifts(together)
     shifts[np.abs(shifts) < LEAST_SHIFT] = 0.0
     return _for_each_outcome(shifts, len(labels))
 
@@ -346,12 +346,18 @@ def level_of_all(expected: FloatArray, labels: BoolArray, share: FloatArray | fl
     shift, most = 0.0, float(np.broadcast_to(share, labels.shape).sum())
     frauds = min(max(float(labels.sum()), 0.5), most - 0.5)
     for _ in range(50):
-        p = probabilities(expected + shift)
+        p = sigmoid_of(expected + shift)
         step = (frauds - float((share * p).sum())) / max(float((share * p * (1 - p)).sum()), 1e-9)
         shift += min(max(step, -1.0), 1.0)
         if abs(step) < 1e-6:
             break
     return shift
+
+
+def _mean_shifts(chances: FloatArray) -> FloatArray:
+    """The mean shift of each block, from the chance of each shift. BLAS would add in an order of its own."""
+    shifts: FloatArray = (chances * SHIFTS).sum(axis=1)
+    return shifts
 
 
 def _for_each_outcome(blocks: FloatArray, count: int) -> FloatArray:
@@ -367,11 +373,9 @@ def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
     """How likely each block of outcomes is at each shift, at most one."""
     margin = expected[:, None] + SHIFTS
     against = np.where(labels[:, None], -margin, margin)
-    each = -np.log1p(np.exp(np.minimum(against, _LARGEST_EXPONENT)))
-    padded = np.pad(each, ((_padding(len(labels)), 0), (0, 0)))
+    padded = np.pad(-softplus_of(against), ((_padding(len(labels)), 0), (0, 0)))
     blocks = padded.reshape(-1, BLOCK, len(SHIFTS)).sum(axis=1)
-    likelihoods: FloatArray = np.exp(blocks - blocks.max(axis=1, keepdims=True))
-    return likelihoods
+    return exp_of(blocks - blocks.max(axis=1, keepdims=True))
 
 
 def _filtered(likelihoods: FloatArray) -> FloatArray:
@@ -389,6 +393,6 @@ def _looking_back(likelihoods: FloatArray) -> FloatArray:
     for index in range(len(likelihoods) - 1, -1, -1):
         found[index] = later
         seen = likelihoods[index] * later
-        later = _STAYS * seen + (1 - _STAYS) * float(_PRIOR @ seen)
+        later = _STAYS * seen + (1 - _STAYS) * float((_PRIOR * seen).sum())
         later = later / later.max()
     return found

@@ -22,6 +22,7 @@ from acefraud.engine.score import score
 from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError
 from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.training import Training
+from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, example_of, summaries, weightiest
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 from acefraud.rules.scorecard import GENERAL
@@ -152,7 +153,7 @@ def similar_groups(rows: Sequence[int], vectors: FloatArray, size: int) -> list[
     left = list(rows)
     groups = []
     while left:
-        distance = np.linalg.norm(vectors[left] - vectors[left[0]], axis=1)
+        distance = _squared_distances(vectors[left], vectors[left[0]])
         nearest = sorted(np.argsort(distance, kind="stable")[:size].tolist(), key=lambda at: (at != 0, distance[at]))
         groups.append([left[at] for at in nearest])
         left = [row for at, row in enumerate(left) if at not in nearest]
@@ -163,8 +164,13 @@ def nearest_rows(rows: Sequence[int], others: Sequence[int], vectors: FloatArray
     """The rows among `others` that are nearest to the mean of `rows`."""
     if not others or wanted <= 0:
         return []
-    distance = np.linalg.norm(vectors[list(others)] - vectors[list(rows)].mean(axis=0), axis=1)
+    distance = _squared_distances(vectors[list(others)], vectors[list(rows)].mean(axis=0))
     return [others[at] for at in np.argsort(distance, kind="stable")[:wanted]]
+
+
+def _squared_distances(vectors: FloatArray, centre: FloatArray) -> FloatArray:
+    squared: FloatArray = np.square(vectors - centre).sum(axis=1)
+    return squared
 
 
 REFUSALS_KEPT = 100
@@ -248,9 +254,11 @@ class ModelLessons:
 
         The embedded engine decides the cases here in place of the agent, because that costs nothing.
         """
-        cases, table, labels = training.cases, training.facts.facts, training.facts.labels
-        self.engine.memory.add(training.facts)
-        draws = np.array([self._draw(name) for name in training.facts.ids.tolist()])
+        cases, known = training.cases, training.facts
+        assert isinstance(known, LabelledFacts)
+        table, labels = known.facts, known.labels
+        self.engine.memory.add(known)
+        draws = np.array([self._draw(name) for name in known.ids.tolist()])
         scoring, deterministic = LearnerOptions(n_bullets=options.n_bullets), selector.without_draws()
         bullets, calibration = before.for_node(options.node), before.calibration(options.node) or GENERAL
         found, fruitless = list[Admission](), set[int]()

@@ -57,7 +57,8 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
     latest = dict(list(truths.items())[-LATEST:])
     frauds, covered = sum(latest.values()), None
     mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)
-    in_a_row = calibration is not None and frauds == len(latest) and calibration.base_rate**frauds < UNLIKELY
+    by_chance = 1.0 if calibration is None else math.prod([calibration.base_rate] * frauds)
+    in_a_row = frauds == len(latest) and by_chance < UNLIKELY
     if reported:
         # Other outcomes of the latest decisions may be still to come. But if a feed that is not known to be complete
         # brings frauds only, these may have been picked: then all decisions so far count.

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from acefraud.core.bullet import Bullet, Evidence, NewBullet, Record, Source, Status, percent, record_in_words
-from acefraud.core.calibration import Calibration, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, log_odds
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Recalibrated, Reviewed
 from acefraud.core.playbook import Snapshot
@@ -25,7 +25,7 @@ from acefraud.engine.entity_memory import directions_of
 from acefraud.engine.options import LearnerOptions
 from acefraud.learning.level import level_at, log_odds_in
 from acefraud.roles.embedded.agent import weight_of
-from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.roles.embedded.case_memory import KnownCases, LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
@@ -34,8 +34,9 @@ from acefraud.rules.scorecard import lines_in, missing_cases
 from acefraud.storage.changes import plan_edit
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import FloatArray
+from acefraud.support.exact_math import log, sigmoid
 
-MUCH_CHANGED = math.log(2)
+MUCH_CHANGED = log(2.0)
 """If the log-odds of fraud elsewhere have changed by this much, bullets are held to figures that change as well."""
 LEAST_RECORD = 20
 """Outcomes a bullet must have fired on before its record can count against it."""
@@ -127,7 +128,7 @@ def _change_elsewhere(evidence: Evidence, base_rate: float, recent: Record, amon
         return 0.0
     then = _odds_outside(evidence.base_rate, evidence.cases, evidence.shown)
     now = _odds_outside(base_rate, among, recent)
-    change = math.log(now / then)
+    change = log(now / then)
     return change if abs(change) >= MUCH_CHANGED else 0.0
 
 
@@ -218,7 +219,7 @@ class LatestOutcomes:
         self, bullet: Bullet, condition: Condition, limit: SilenceLimit = FOR_BULLETS
     ) -> StatusMove | None:
         """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
-        mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
+        mask, labels = self.facts.holds(condition), self.facts.labels
         limit = limit if self.sees_declines else NEVER
         for first, among, base_rate in self._stretches:
             move = demotion_of(bullet, base_rate, record_of(mask[first:], labels[first:]), among, limit)
@@ -262,7 +263,7 @@ def watch(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions, *, 
 
 
 def review(
-    cases: LabelledFacts,
+    cases: KnownCases,
     snapshot: Snapshot,
     engine: EmbeddedReflector,
     options: LearnerOptions,
@@ -277,19 +278,20 @@ def review(
     `turn` numbers the reviews of a playbook. Without one, the cases are a whole labelled history: it is searched more
     thoroughly, and nothing is watched. Its `mapping` says which facts should only ever argue one way.
     """
-    history = turn is None
-    latest = None if history else LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
+    watched = cases if isinstance(cases, LabelledFacts) and turn is not None else None
+    history = watched is None
+    latest = None if watched is None else LatestOutcomes.of(watched, options.recent, sees_declines=sees_declines)
     moves = {} if latest is None else dict(latest.demotions(snapshot.for_node(options.node)))
     plan = ReviewPlan(len(cases), cases.frauds, moves)
     skipped = engine.too_little(cases)
     if skipped:
-        alone = history and not lines_in(cases.facts).any()  # general knowledge says the same of all of them
+        alone = history and not lines_in(_latest(cases).facts).any()  # general knowledge says the same of all of them
         return replace(plan, skipped=skipped, calibration=_base_rate(cases, snapshot, options) if alone else None)
     rules = _Rules.of(snapshot, cases, options)
     before = snapshot.calibration(options.node)
     most = options.bullet_limit(before)
     rising, falling = directions_of(mapping)
-    offset = rules.offset if history else _with_level(rules.offset, cases, snapshot, options)
+    offset = rules.offset if watched is None else _with_level(rules.offset, watched, snapshot, options)
     induced = engine.search(
         cases,
         turn=turn,
@@ -304,7 +306,8 @@ def review(
         progress=progress,
     )
     if induced is None:
-        missing = missing_cases(cases.facts, cases.labels)
+        latest_cases = _latest(cases)
+        missing = missing_cases(latest_cases.facts, latest_cases.labels)
         found = "nothing was found that holds up beyond chance"
         plan = replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
         return replace(plan, calibration=_base_rate(cases, snapshot, options)) if history else plan
@@ -312,7 +315,15 @@ def review(
     return _planned(plan, rules, induced, latest, most=most, source=source)
 
 
-def _base_rate(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> Calibration | None:
+_MOST_LOOKED_AT = 20_000
+
+
+def _latest(cases: KnownCases) -> LabelledFacts:
+    """The latest cases, in memory: enough to say what is missing."""
+    return cases.take(np.arange(max(0, len(cases) - _MOST_LOOKED_AT), len(cases)))
+
+
+def _base_rate(cases: KnownCases, snapshot: Snapshot, options: LearnerOptions) -> Calibration | None:
     """The share of fraud as the probability of every case; None if bullets or general knowledge tell more."""
     has_rules = any(bullet.condition is not None for bullet in snapshot.for_node(options.node))
     if has_rules or cases.from_texts or not 0 < cases.frauds < len(cases):  # one label alone tells no share
@@ -342,7 +353,7 @@ def _with_level(
 class _Rules:
     """The bullets with a condition: those that are fitted, and those that keep their weight."""
 
-    cases: LabelledFacts
+    cases: KnownCases
     learnt: tuple[Rule, ...]
     """In use, and the youngest that the engine retired, which may come back. A fit may drop them."""
     written: tuple[Rule, ...]
@@ -353,13 +364,13 @@ class _Rules:
     """What the fixed ones add to the log-odds of each case."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, cases: LabelledFacts, options: LearnerOptions) -> _Rules:
+    def of(cls, snapshot: Snapshot, cases: KnownCases, options: LearnerOptions) -> _Rules:
         calibration = snapshot.calibration(options.node)
         base_rate = calibration.base_rate if calibration else 0.5
         learnt, written, fixed = list[Rule](), list[Rule](), list[Rule]()
         offset = np.zeros(len(cases))
         for bullet, condition in _with_condition(snapshot, options):
-            mask = condition.holds_in(cases.facts)
+            mask = cases.holds(condition)
             if can_be_fitted(bullet, int(mask.sum()), after_change=cases.after_change):
                 (written if by_people(bullet) else learnt).append((bullet, condition))
             elif bullet.status is not Status.RETIRED:
@@ -433,12 +444,12 @@ def _not_said_yet(lessons: dict[Condition, Lesson], rules: _Rules) -> dict[Condi
 
     Bullets that are fitted took part in the search, which has compared them already.
     """
-    facts = rules.cases.facts
-    fixed = [condition.holds_in(facts) for bullet, condition in rules.fixed if not by_people(bullet)]
+    cases = rules.cases
+    fixed = [cases.holds(condition) for bullet, condition in rules.fixed if not by_people(bullet)]
     if not fixed or not lessons:
         return lessons
-    masks = np.column_stack([*(condition.holds_in(facts) for condition in lessons), *fixed])
-    said = nearly_same(masks, np.ones(len(facts)))[: len(lessons), len(lessons) :]
+    masks = np.column_stack([*(cases.holds(condition) for condition in lessons), *fixed])
+    said = nearly_same(masks, np.ones(len(cases)))[: len(lessons), len(lessons) :]
     return {condition: lessons[condition] for condition, same in zip(lessons, said, strict=True) if not same.any()}
 
 
@@ -492,9 +503,9 @@ def crowded_out(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     return {name: _no_room(most) for name in sorted(strength, key=lambda name: -strength[name])[most:]}
 
 
-def _strength(weight: float, condition: Condition | None, cases: LabelledFacts) -> float:
+def _strength(weight: float, condition: Condition | None, cases: KnownCases) -> float:
     """|weight| x sqrt(support): how far a bullet moves a case, and how many cases."""
-    support = int(condition.holds_in(cases.facts).sum()) if condition is not None else 0
+    support = int(cases.holds(condition).sum()) if condition is not None else 0
     return float(abs(weight) * np.sqrt(support))
 
 

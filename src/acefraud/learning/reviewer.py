@@ -7,7 +7,6 @@ again without asking again.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,12 +37,12 @@ from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
 from acefraud.roles.proposals import Admission, AdmissionStatus
 from acefraud.roles.reflector import Reflector
-from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.exact_math import log, sigmoid_of, softplus_of
 
 _MANY_OUTCOMES = 500
 """Outcomes after which half as many cases of the rarer kind are enough."""
@@ -167,9 +166,9 @@ def _by_slope(expected: FloatArray, labels: BoolArray, level: FloatArray | float
     for slope in (*USUAL, *CHANGED):
         margin = slope * expected + level
         margin = margin + level_of_all(margin, labels)
-        likely[slope] = np.cumsum(-np.logaddexp(0.0, np.where(labels, -margin, margin))[::-1])
+        likely[slope] = np.cumsum(-softplus_of(np.where(labels, -margin, margin))[::-1])
     usual = np.max([likely[slope] for slope in USUAL], axis=0)
-    gains = np.max([likely[slope] for slope in CHANGED], axis=0) - usual - math.log(len(CHANGED))
+    gains = np.max([likely[slope] for slope in CHANGED], axis=0) - usual - log(len(CHANGED))
     return float(gains.max()), int(gains.argmax()) + 1, ""
 
 
@@ -180,12 +179,12 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
     stretches = stretches[(stretches >= LEAST_CASES) & (stretches < len(labels) - LEAST_CASES)]
     if not columns or not len(stretches):
         return 0.0, 0, ""
-    x, p = np.column_stack(list(columns.values()))[::-1], probabilities(margin)[::-1, None]
+    x, p = np.column_stack(list(columns.values()))[::-1], sigmoid_of(margin)[::-1, None]
     error, variance = labels[::-1, None] - p, p * (1 - p)
     sums = [np.cumsum(each, axis=0) for w in (error, variance, error**2) for each in (w + 0 * x, w * x, w * x**2)]
     effect, spread = _effect([each[stretches] for each in sums])
     before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
-    gains = (effect - before) ** 2 / (spread + spread_before) / 2 - math.log(len(columns))
+    gains = (effect - before) ** 2 / (spread + spread_before) / 2 - log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
 

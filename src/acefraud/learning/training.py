@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
+
+import numpy as np
 
 from acefraud.core.events import Recalibrated, ThresholdSet, Trained
 from acefraud.core.ledger import KnownCase, RowUpdate
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset, mapping_of, parse_mapping
-from acefraud.display.frames import is_frame
+from acefraud.display.frames import is_dask_frame, is_frame
 from acefraud.display.short_repr import ShortRepr
 from acefraud.engine.entity_memory import memory_for, time_facts_of
 from acefraud.engine.options import LearnerOptions
+from acefraud.engine.parts import PartedHistory
 from acefraud.engine.score import score
 from acefraud.engine.thresholds import ThresholdRule, cases_for, choose
 from acefraud.errors import InputError, point_out
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
-from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.roles.embedded.case_memory import KnownCases, LabelledFacts
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
+from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.runners import computed, runner_for_frame
 from acefraud.support.timestamps import UNKNOWN, last_plausible
 
 if TYPE_CHECKING:
@@ -50,6 +56,8 @@ class TrainingOptions(TypedDict, total=False):
     """How the threshold is chosen, as a rule or in its words, or what each verdict costs; None leaves it as it is."""
     progress: Progress
     """Called now and then with the share that is done."""
+    ids: bool
+    """False numbers the rows of a data frame that bring no id. Otherwise they are named by their content."""
     both_labels: bool
     """Whether a history without both labels is an error, which it is unless you say False."""
 
@@ -59,12 +67,13 @@ class Training(ShortRepr):
     """Cases in order of time with all their facts, and what the playbook will keep of them."""
 
     cases: Cases
-    facts: LabelledFacts
+    """All of them or, if they are in parts, the latest ones."""
+    facts: KnownCases
     trained: Trained
     memory_change: RowUpdate | None
     """What it changes in the memory of entities."""
     threshold: ThresholdRule | None
-    threshold_cases: LabelledFacts
+    threshold_cases: LabelledFacts | None
     """The cases on which a threshold is chosen."""
     progress: Progress
 
@@ -81,45 +90,78 @@ class Training(ShortRepr):
 
         Raises InputError if `both_labels` are needed and there is only one, or none.
         """
-        mapping, threshold = written_mapping(options.get("mapping", "")), options.get("threshold")
+        mapping = written_mapping(options.get("mapping", ""))
         if options.get("both_labels", True):
-            _check_labels(given)
-        rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
+            _check_labels(given.labels)
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
         memory, unlabelled = memory_for(mapping), Transactions.of(options.get("waiting", ()))
-        last = UNKNOWN if memory is None else last_plausible(given.transactions.times)
-        if last != UNKNOWN:
-            wrong = int((given.transactions.times > last).sum())
-            told = f"{wrong:,} of {len(given):,} times are far later than all others: they count in no history"
-            point_out(told)
+        if memory is not None:
+            _note_later(given.transactions.times, last_plausible(given.transactions.times))
         studied = given if memory is None else memory.studied(given, unlabelled)
         ordered = studied.in_order()
+        filling = None if memory is None else memory.filling(studied, unlabelled, playbook.ledger)
+        known: TrainingOptions = {**options, "mapping": mapping}
         facts = LabelledFacts.of(ordered)
-        remembered = min(len(facts), reflector.memory.capacity)
-        memory_change: RowUpdate | None = None
+        return cls._with(ordered, facts, known, playbook=playbook, reflector=reflector, node=node, filling=filling)
+
+    @classmethod
+    def of_parts(
+        cls,
+        given: PartedHistory,
+        playbook: BulletPlaybook,
+        reflector: Reflector,
+        node: str,
+        **options: Unpack[TrainingOptions],
+    ) -> Training:
+        """A history in parts ready to learn from. Nothing is written."""
+        cases, memory = given.cases, memory_for(given.mapping.describe())
+        _check_labels(cases.labels)
+        latest = cases.cases(np.arange(max(0, len(cases) - reflector.memory.capacity), len(cases)))
+        filling: RowUpdate | None = None
         if memory is not None:
-            memory_change = memory.filling(studied, unlabelled, playbook.ledger)
-        elif memory_for(playbook.snapshot().mapping):  # a training without a history ends the one that is kept
+            _note_later(cases.times, given.last)
+            filling = memory.filling(*given.recent(memory.first_kept(cases.times, given.last)), playbook.ledger)
+        known: TrainingOptions = {**options, "mapping": given.mapping.describe()}
+        return cls._with(latest, cases, known, playbook=playbook, reflector=reflector, node=node, filling=filling)
+
+    @classmethod
+    def _with(
+        cls,
+        cases: Cases,
+        facts: KnownCases,
+        options: TrainingOptions,
+        *,
+        playbook: BulletPlaybook,
+        reflector: Reflector,
+        node: str,
+        filling: RowUpdate | None,
+    ) -> Training:
+        remembered, memory_change = min(len(facts), reflector.memory.capacity), filling
+        if filling is None and memory_for(playbook.snapshot().mapping):
+            # A training without a history ends the one that is kept.
             memory_change = lambda rows: rows.clear()  # noqa: E731
         trained = Trained(
             node=node,
             dataset=options.get("dataset", ""),
-            rows=len(given),
-            frauds=int(given.labels.sum()),
-            mapping=mapping,
+            rows=len(facts),
+            frauds=facts.frauds,
+            mapping=written_mapping(options.get("mapping", "")),
             remembered=remembered,
             remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
-        threshold_cases = cases_for(rule, facts, reflector.options.induction.later_share) if rule else facts
+        threshold = options.get("threshold")
+        rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
+        threshold_cases = cases_for(rule, facts, reflector.options.induction.later_share) if rule else None
         progress = options.get("progress", lambda _: None)
-        return cls(ordered, facts, trained, memory_change, rule, threshold_cases, progress)
+        return cls(cases, facts, trained, memory_change, rule, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:
         """Record the training, and keep the latest cases with their facts."""
-        last = slice(len(self.cases) - self.trained.remembered, None)
-        facts = self.facts.facts.take(last).rows()
-        known = [KnownCase(case, each, READER) for case, each in zip(self.cases.take(last), facts, strict=True)]
+        count, remembered = len(self.facts), self.trained.remembered
+        facts = self.facts.take(np.arange(count - remembered, count)).facts.rows()
+        latest = self.cases.take(slice(len(self.cases) - remembered, None))
+        known = [KnownCase(case, each, READER) for case, each in zip(latest, facts, strict=True)]
         playbook.record([self.trained], cases=known, rows=self.memory_change)
         mapping = mapping_of(self.trained.mapping)
         if mapping is not None and (mapping.feed or mapping.silence_days):
@@ -127,7 +169,7 @@ class Training(ShortRepr):
 
     def set_threshold(self, playbook: BulletPlaybook, selector: HybridSelector, options: LearnerOptions) -> None:
         """Choose the threshold on labelled cases as the playbook scores them now. Without a rule it stays."""
-        if self.threshold is None:
+        if self.threshold is None or self.threshold_cases is None:
             return
         if (rule := self.threshold.review) is not None:
             playbook.record([ThresholdSet(node=options.node, review=rule)])
@@ -141,8 +183,15 @@ class Training(ShortRepr):
         playbook.record([Recalibrated(node=options.node, calibration=calibration)])
 
 
-def _check_labels(cases: Cases) -> None:
-    frauds, count = int(cases.labels.sum()), len(cases)
+def _note_later(times: IntArray, last: int) -> None:
+    """Say how many times are later than the last plausible one."""
+    if last != UNKNOWN:
+        wrong = int((times > last).sum())
+        point_out(f"{wrong:,} of {len(times):,} times are far later than all others: they count in no history")
+
+
+def _check_labels(labels: BoolArray) -> None:
+    frauds, count = int(labels.sum()), len(labels)
     if not count:
         raise InputError("there are no cases: expected a history with both labels, fraud and honest")
     if frauds in (0, count):
@@ -159,11 +208,41 @@ def written_mapping(mapping: SchemaMapping | Path | str) -> str:
     return mapping.describe() if isinstance(mapping, SchemaMapping) else mapping
 
 
-HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame | Path"
-"""Labelled cases, a `Dataset`, a data frame (pandas, polars, pyarrow), or the path of a file."""
+HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame | Path | PartedHistory"
+"""Labelled cases, a `Dataset`, a data frame (pandas, polars, pyarrow, Dask), or the path of a file."""
 
 
-def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:
+@contextmanager
+def in_parts(given: HistoryInput, options: TrainingOptions) -> Iterator[HistoryInput]:
+    """A data frame of Dask as a history in parts, for as long as it is needed; any other history unchanged.
+
+    What the mapping of the options leaves open is guessed from the first partition with rows.
+    """
+    if not is_dask_frame(given):
+        yield given
+        return
+    ids = options.get("ids", True)
+    with runner_for_frame(given) as (runner, sources):
+        rows = next((rows for rows in map(computed, sources) if len(rows)), None)
+        if rows is None:
+            raise InputError("there are no rows", file="frame")
+        first = _read(rows, options)
+        history = PartedHistory.read(sources, first.mapping, runner, name=first.name, ids=ids)
+        if history.bad_rows:
+            point_out(f"{history.bad_rows:,} rows could not be read and were left out")
+        yield history
+
+
+def _read(given: IntoFrame | Path, options: TrainingOptions) -> Dataset:
+    mapping = options.get("mapping") or None
+    read = parse_mapping(mapping) if isinstance(mapping, str) else mapping
+    data = load_dataset(given, mapping=read, ids=options.get("ids", True))
+    if remark := data.delay_remark(SchemaMapping.load(read) if isinstance(read, Path) else read):
+        warnings.warn(remark, UserWarning, stacklevel=4)
+    return data
+
+
+def as_history(given: Sequence[Case] | IntoFrame | Path, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:
     """The cases, and the options with what a dataset knows of itself: its name, its mapping and what waits for a label.
 
     A data frame is read as `load_dataset` reads it, with the mapping of the options if there is one.
@@ -174,11 +253,7 @@ def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, Tr
     (2, 'frame')
     """
     if isinstance(given, Path) or is_frame(given):
-        mapping = options.get("mapping") or None
-        read = parse_mapping(mapping) if isinstance(mapping, str) else mapping
-        given = load_dataset(given, mapping=read)
-        if remark := given.delay_remark(SchemaMapping.load(read) if isinstance(read, Path) else read):
-            warnings.warn(remark, UserWarning, stacklevel=3)
+        given = _read(given, options)
         options = {**options, "mapping": given.mapping}
     if isinstance(given, Dataset):
         own: TrainingOptions = {"dataset": given.name, "mapping": given.mapping, "waiting": given.waiting}

@@ -25,6 +25,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.english import say
 from acefraud.support.arrays import BoolArray
+from acefraud.support.exact_math import sigmoid_of
 from acefraud.support.package_data import read_package_toml
 
 
@@ -121,7 +122,7 @@ def missing_cases(facts: FactTable, labels: BoolArray) -> str:
     >>> missing_cases(FactTable([{"merchant_rating": 2.0}] * 8), np.array([True] * 3 + [False] * 5))
     'about 17 more outcomes that state the merchant rating'
     """
-    p = 0.5 * (1.0 + np.tanh(0.5 * (GENERAL.intercept + score_in(facts))))
+    p = sigmoid_of(GENERAL.intercept + score_in(facts))
     nearest: dict[str, int] = {}
     for point in scorecard():
         mask, (test, *_) = point.condition.holds_in(facts), point.condition.tests
@@ -130,7 +131,7 @@ def missing_cases(facts: FactTable, labels: BoolArray) -> str:
             continue
         errors = abs(float((labels - p)[mask].sum())) / math.sqrt(float((p * (1 - p))[mask].sum()))
         if _LEAST <= errors < _PROVEN:
-            more = math.ceil(int(facts.known(test.fact).sum()) * ((_PROVEN / errors) ** 2 - 1))
+            more = math.ceil(int(facts.known(test.fact).sum()) * (_PROVEN * _PROVEN / (errors * errors) - 1))
             nearest[words.noun] = min(more, nearest.get(words.noun, _MOST))
     noun = min(nearest, key=lambda one: nearest[one], default="")
     if not noun or nearest[noun] >= _MOST:

@@ -2,11 +2,16 @@
 
 Draws are a function of the seed, the transaction, the revision and the bullet. They do not depend on a position in a
 sequence. So many transactions can be drawn for at once, and a decision can be replayed however it was computed.
+
+A draw is what `exact_math` makes of it, rounded. The functions of numpy are many times as fast, but their last bits
+depend on the processor. So numpy comes first, and only what lies so near to a rounding edge, or to the edge of being
+accepted, that these bits could tip it is computed again.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +22,8 @@ from acefraud.core.bullet import Source, Status, balanced_precision
 from acefraud.core.bullet_table import STATUSES, VERDICTS, BulletTable, Columns, RowSet
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weights_in
-from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.exact_math import exp_of, log, log_of
 
 Keys = npt.NDArray[np.uint64]
 
@@ -29,6 +35,10 @@ _12, _27, _30, _31 = (np.uint64(bits) for bits in (12, 27, 30, 31))
 AT_ONCE = 4
 """Attempts that are computed together for a few draws: one in four is rejected, and each attempt costs numpy calls."""
 FEW = 1024
+_STEPS_OF_DRAWS = 2.0**28
+_ERROR = 2.0**-49
+"""What logarithms and powers of numpy, and those of `exact_math`, may differ by: eight units in the last place."""
+Function = Callable[[FloatArray], FloatArray]
 
 
 def key_for(seed: int, transaction: str, revision: int) -> np.uint64:
@@ -48,20 +58,25 @@ class BetaShapes:
     array([2.])
     """
 
-    __slots__ = ("_table", "a", "b", "both", "high", "lift", "low", "rate", "steep")
+    __slots__ = ("_table", "a", "b", "both", "doubt", "high", "lift", "low", "rate", "steep")
 
     def __init__(self, table: FloatArray) -> None:
         self._table = table
-        self.a, self.b, self.low, self.high, self.both, self.rate, self.steep, self.lift = table
+        self.a, self.b, self.low, self.high, self.both, self.rate, self.steep, self.lift, self.doubt = table
 
     @classmethod
     def of(cls, a: FloatArray, b: FloatArray) -> BetaShapes:
         """From parameters of 1 or more."""
         low, high, both = np.minimum(a, b), np.maximum(a, b), a + b
-        inner = 2 * low * high - both  # 0 where both are 1, which is drawn in another way
-        rate = np.sqrt((both - 2) / np.where(inner > 0, inner, 1))
-        steep = low + 1 / np.where(rate > 0, rate, 1)
-        return cls(np.stack([a, b, low, high, both, rate, steep, both * np.log(both) - np.log(4)]))
+        outer, inner = both - 2, 2 * low * high - both  # 0 where both are 1
+        rate = np.sqrt(np.divide(outer, inner, out=np.ones(both.shape), where=(outer > 0) & (inner > 0)))
+        steep = low + 1 / rate
+        logs = log_of(both)
+        # In units of `_ERROR` the margin of an attempt is off by no more than 47 steep, for v, + both * (45 + 42 + 1.2
+        # logs), for the logarithm of high + w, which is at most logs + 37, + 121 for the last logarithm + 0.4 times the
+        # size of these terms, for the roundings of their sum.
+        doubt = _ERROR * (steep + both) * (250 + 2 * logs)
+        return cls(np.stack([a, b, low, high, both, rate, steep, both * logs - log(4.0), doubt]))
 
     @property
     def expected(self) -> FloatArray:
@@ -88,10 +103,6 @@ def beta(keys: Keys, shapes: BetaShapes) -> FloatArray:
         drawn[left[fine]] = again[fine]
         accepted[left[fine]] = True
         turn += together
-    plain = shapes.low == 1
-    if plain.any():
-        u, a, b = uniform(keys[plain], 0, 1)[0], shapes.a[plain], shapes.b[plain]
-        drawn[plain] = np.where(b == 1, u ** (1 / a), 1 - u ** (1 / b))
     return drawn
 
 
@@ -115,19 +126,56 @@ def _steps(first: int, count: int) -> Keys:
 _STEPS = _steps(0, 64)
 
 
-def _attempts(keys: Keys, shapes: BetaShapes, turn: int, together: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def _attempts(keys: Keys, shapes: BetaShapes, turn: int, together: int) -> tuple[FloatArray, BoolArray]:
     """The first accepted of some attempts for each key, and whether there is one."""
     numbers = uniform(keys, 2 * turn, 2 * together)
     first, second = numbers[::2], numbers[1::2]
-    v = shapes.rate * np.log(first / (1 - first))
-    w = shapes.low * np.exp(v)
+    drawn, margin = _attempt(first, second, shapes, np.exp, np.log)
+    near = np.abs(margin) <= shapes.doubt
+    if np.count_nonzero(near):
+        some = shapes.take(np.nonzero(near)[1])
+        margin[near] = _attempt(first[near], second[near], some, exp_of, log_of)[1]
+    accepted = margin >= 0
+    which, each = accepted.argmax(axis=0), np.arange(len(keys))
+
+    def exactly(some: IntArray) -> FloatArray:
+        at = which[some], some
+        return _attempt(first[at], second[at], shapes.take(some), exp_of, log_of)[0]
+
+    return _rounded(drawn[which, each], exactly), accepted[which, each]
+
+
+def _attempt(
+    first: FloatArray, second: FloatArray, shapes: BetaShapes, exp: Function, log: Function
+) -> tuple[FloatArray, FloatArray]:
+    """Draws from two uniform numbers each, and how far each is accepted: at 0 or more.
+
+    The rate is at most 1, so v is at most 37 in size, and its error at most 42 times `_ERROR`. That of w, as a part of
+    it, is at most 44 times, and that of a draw a quarter of it, for it is w / (high + w) or the rest of 1. The power
+    that the inversion takes is at most 1, and its error as large as that of w.
+    """
+    v = shapes.rate * log(first / (1 - first))
+    w = shapes.low * exp(v)
     under = shapes.high + w
-    accepted = shapes.steep * v + shapes.lift - shapes.both * np.log(under) >= np.log(first * first * second)
-    accepted |= shapes.low == 1
-    which = accepted.argmax(axis=0)
-    each = np.arange(len(keys))
-    w, under = w[which, each], under[which, each]
-    return np.where(shapes.a == shapes.low, w, shapes.high) / under, accepted[which, each]
+    margin = shapes.steep * v + shapes.lift - shapes.both * log(under) - log(first * first * second)
+    drawn = np.where(shapes.a == shapes.low, w, shapes.high) / under
+    if np.count_nonzero(plain := shapes.low == 1):  # faster than any()
+        power = exp(log(first) / shapes.high)
+        drawn = np.where(plain, np.where(shapes.b == 1, power, 1 - power), drawn)
+        margin = np.where(plain, np.inf, margin)
+    return drawn, margin
+
+
+def _rounded(drawn: FloatArray, exactly: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """Draws rounded down to whole steps. Those so near to an edge that an error could tip them are made `exactly`."""
+    most = 100 * _ERROR * _STEPS_OF_DRAWS
+    rest, steps = np.modf(drawn * _STEPS_OF_DRAWS + most)
+    near = rest <= 2 * most
+    if np.count_nonzero(near):
+        some = np.flatnonzero(near)
+        steps[some] = np.floor(exactly(some) * _STEPS_OF_DRAWS)
+    steps /= _STEPS_OF_DRAWS
+    return steps
 
 
 RAREST = 1e-6

@@ -31,6 +31,7 @@ from acefraud.selection.stages import (
     STAGES,
     BulletVectors,
     Candidates,
+    Directions,
     Passed,
     Picks,
     Ranking,
@@ -268,11 +269,11 @@ class HybridSelector:
         asking = [index for index, passed in enumerate(good) if len(passed.prose)]
         if asking:
             texts = [self.embedder.presentable(given[at][0].text, given[at][1]) for at in asking]
-            queries = self.embedder.embed(texts)
-            for place, query in zip(asking, queries, strict=True):
+            queries = Directions.of(self.embedder.embed(texts))
+            for index, place in enumerate(asking):
                 rows = good[place].prose
                 matrix = self._vectors.matrix(table, rows)
-                found[place] = stages.semantic_by_cosine(rows, matrix, query, self.semantic_threshold)
+                found[place] = stages.semantic_by_cosine(rows, matrix, queries.take(index), self.semantic_threshold)
         return found
 
     def _picks(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, packed, rows_of_each, words_for
 from acefraud.errors import ConfigurationError
-from acefraud.roles.embedded.embedder import CachedEmbedder
+from acefraud.roles.embedded.embedder import CachedEmbedder, whole
 from acefraud.roles.protocols import Embedder, Facts, Vectors
 from acefraud.selection.bullet_stats import BulletStats, beta, good_in_use
 from acefraud.support.arguments import check_type
@@ -28,10 +28,39 @@ MOST_COMPARED = 2_048
 """In a playbook of up to this many bullets, each cosine is computed once. Their table takes up to 16 MB."""
 
 
-class Likeness:
-    """How much bullets resemble each other: the cosines of their vectors, which have length one."""
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Vectors in whole numbers, as `whole` makes them, and the squares of their lengths."""
 
-    def __init__(self, matrix: Vectors, known: tuple[BoolArray, Vectors] | None = None) -> None:
+    vectors: Vectors
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> Directions:
+        """From vectors of any length."""
+        rounded = whole(vectors)
+        return cls(rounded, np.vecdot(rounded, rounded).astype(np.float64))
+
+    @classmethod
+    def none(cls, count: int, dimensions: int) -> Directions:
+        """Rows to be filled."""
+        return cls(np.zeros((count, dimensions), dtype=np.float32), np.zeros(count))
+
+    def take(self, rows: IntArray | int) -> Directions:
+        """Some of them."""
+        return Directions(self.vectors[rows], self.squares[rows])
+
+    def cosines(self, others: Directions) -> Vectors:
+        """The cosine of each with its counterpart, or with the only other one."""
+        lengths = np.sqrt(np.maximum(self.squares * others.squares, 1.0))
+        cosines: Vectors = (np.vecdot(self.vectors, others.vectors) / lengths).astype(np.float32)
+        return cosines
+
+
+class Likeness:
+    """How much bullets resemble each other: the cosines of their vectors."""
+
+    def __init__(self, matrix: Directions, known: tuple[BoolArray, Vectors] | None = None) -> None:
         """With a table of `known` cosines, and of which rows of it are filled, each cosine is computed once."""
         self._matrix = matrix
         self._known = known
@@ -40,14 +69,14 @@ class Likeness:
         """A function that gives the cosines of one bullet with these ones."""
         if self._known is not None:
             return lambda picked: self._filled(picked).take(rows)
-        matrix, some = self._matrix, self._matrix[rows]
-        return lambda picked: np.vecdot(some, matrix[picked])
+        matrix, some = self._matrix, self._matrix.take(rows)
+        return lambda picked: some.cosines(matrix.take(picked))
 
     def to_each(self, picked: IntArray, rows: IntArray) -> Vectors:
         """The cosines of some bullets, one for each row of a table of bullets, with the bullets in that row."""
         found: Vectors
         if self._known is None:
-            found = np.vecdot(self._matrix[rows], self._matrix[picked][:, None, :])
+            found = self._matrix.take(rows).cosines(self._matrix.take(picked[:, None]))
         else:
             filled, cosines = self._known
             if not filled[picked].all():
@@ -60,7 +89,7 @@ class Likeness:
         assert self._known is not None
         filled, cosines = self._known
         if not filled[row]:
-            cosines[row], filled[row] = np.vecdot(self._matrix, self._matrix[row]), True
+            cosines[row], filled[row] = self._matrix.cosines(self._matrix.take(row)), True
         found: Vectors = cosines[row]
         return found
 
@@ -71,10 +100,10 @@ class BulletVectors:
     def __init__(self, embedder: Embedder) -> None:
         # An embedder that fetches ahead keeps its vectors itself.
         self._embedder: Embedder = embedder if embedder.fetches_ahead else CachedEmbedder(embedder)
-        self._matrices: WeakKeyDictionary[Wording, tuple[BoolArray, Vectors]] = WeakKeyDictionary()
+        self._matrices: WeakKeyDictionary[Wording, tuple[BoolArray, Directions]] = WeakKeyDictionary()
         self._cosines: WeakKeyDictionary[Wording, tuple[BoolArray, Vectors]] = WeakKeyDictionary()
 
-    def matrix(self, table: BulletTable, rows: IntArray) -> Vectors:
+    def matrix(self, table: BulletTable, rows: IntArray) -> Directions:
         """A row for each bullet, in which at least these rows, one or more, are filled."""
         filled, matrix = self._matrices.get(table.wording) or (np.zeros(len(table), dtype=np.bool_), None)
         # What comes over a network is asked for only if it is needed.
@@ -84,8 +113,9 @@ class BulletVectors:
             bullets = (table.bullets[row] for row in missing)
             vectors = self._embedder.embed([self._embedder.presentable_bullet(bullet) for bullet in bullets])
             if matrix is None:
-                matrix = np.zeros((len(table), vectors.shape[1]), dtype=np.float32)
-            matrix[missing], filled[missing] = vectors, True
+                matrix = Directions.none(len(table), vectors.shape[1])
+            found = Directions.of(vectors)
+            matrix.vectors[missing], matrix.squares[missing], filled[missing] = found.vectors, found.squares, True
             self._matrices[table.wording] = filled, matrix
         return matrix
 
@@ -255,9 +285,9 @@ def all_semantic_by_proof(each: Sequence[IntArray], strength: FloatArray, thresh
     return [Candidates(rows, relevance[start:end]) for rows, start, end in zip(each, ends, ends[1:], strict=False)]
 
 
-def semantic_by_cosine(rows: IntArray, matrix: Vectors, query: Vectors, threshold: float) -> Candidates:
+def semantic_by_cosine(rows: IntArray, matrix: Directions, query: Directions, threshold: float) -> Candidates:
     """Stage 3 for bullets in prose: those whose cosine with the query reaches the threshold."""
-    cosines = np.vecdot(matrix[rows], query)
+    cosines = matrix.take(rows).cosines(query)
     near = cosines >= threshold
     return Candidates(rows[near], cosines[near].astype(np.float64))
 
@@ -480,7 +510,7 @@ def _add_alone(picks: Picks, candidates: Candidates, keys: Sequence[np.uint64 | 
 def _likeness(ranking: Ranking, rows: IntArray, before: IntArray, most: int) -> Likeness:
     """How much candidates resemble each other and those picked before. A single pick is compared with nothing."""
     if most == 1 and not len(before):
-        return Likeness(np.empty((0, 0), dtype=np.float32))
+        return Likeness(Directions.none(0, 0))
     return ranking.likeness_of(np.concatenate([rows, before]) if len(before) else rows)
 
 

@@ -140,6 +140,10 @@ class SqlRows:
         """The rows with these keys."""
         return dict(self._driver.fetch_about("SELECT key, value FROM history WHERE {about}", "key", keys))
 
+    def get_all(self) -> dict[str, bytes]:
+        """Every row."""
+        return dict(self._driver.fetch("SELECT key, value FROM history"))
+
     def put_many(self, rows: Mapping[str, bytes]) -> None:
         """Insert or replace rows."""
         put = "INSERT INTO history VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"

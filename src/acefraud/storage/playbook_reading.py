@@ -20,7 +20,7 @@ from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.fact_names import NAMED_FACTS, FactCatalog
 from acefraud.core.ledger import Entry, Ledger, Precondition, RowStore
 from acefraud.core.outcome import OutcomeFeed
-from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
+from acefraud.core.playbook import Checkpoint, LearningState, PlaybookState, Snapshot
 from acefraud.core.table import FactTable
 from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import block, line, table
@@ -138,6 +138,11 @@ class PlaybookReading:
     def last_snapshot(self) -> Snapshot:
         """The latest snapshot that anybody has asked for: no older than the last decision. It never waits."""
         return self._last
+
+    def checkpoint(self) -> Checkpoint:
+        """The playbook as it is now as a value, from which another process can go on without its events."""
+        with self._lock:
+            return self._state.checkpoint()
 
     def snapshot_with(self, payloads: Sequence[EventPayload]) -> Snapshot:
         """The playbook as it would be after some events. Nothing is written."""

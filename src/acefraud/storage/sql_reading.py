@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -59,6 +60,17 @@ _PART: Final = "seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 
 Conditions = list[tuple[str, tuple[Any, ...]]]
 """What has to hold of a row, in SQL, each with its values."""
+_Row = tuple[Any, ...]
+
+
+class StoredEvent(NamedTuple):
+    """An event as a database holds it."""
+
+    seq: int
+    content: bytes
+    """All columns of its row, with the pieces that a decision has in common with others."""
+    is_compact: bool
+    """Whether it is a decision that can be computed again."""
 
 
 class SqlReading(ABC):
@@ -170,13 +182,34 @@ class SqlReading(ABC):
 
     def _part(self, after: int, end: int, *, decisions: bool) -> tuple[list[Event], int]:
         """The next events and the number they reach to."""
+        written, made, reached = self._rows(after, end, decisions=decisions)
+        return sorted([*self._events(written), *self._decision_events(made)], key=attrgetter("seq")), reached
+
+    def _rows(self, after: int, end: int, *, decisions: bool = True) -> tuple[list[_Row], list[_Row], int]:
+        """The next rows of events and of decisions, and the number they reach to."""
         with self._looking_up() as driver:
             limits = after, end, _EVENTS_PER_QUERY
             written = driver.fetch(f"{selection('events')} {_PART}", limits)
             made = driver.fetch(f"{selection('decisions')} {_PART}", limits) if decisions else []
         reached = min([end, *(some[-1][0] for some in (written, made) if len(some) == _EVENTS_PER_QUERY)])
-        found = [*self._events(written), *self._decision_events(made)]
-        return sorted((event for event in found if event.seq <= reached), key=attrgetter("seq")), reached
+        return [row for row in written if row[0] <= reached], [row for row in made if row[0] <= reached], reached
+
+    def stored(self, until: int) -> Iterator[StoredEvent]:
+        """Every event up to one as it is written, in order. None is parsed, so no version reads it differently."""
+        after = 0
+        while after < until:
+            written, made, after = self._rows(after, until)
+            records = _made(self._decision_events(made))
+            parts = [StoredEvent(row[0], json.dumps(row).encode(), is_compact=False) for row in written]
+            for row, payload in zip(made, records, strict=True):
+                pieces = [piece and piece.body for piece in (payload.record.setup, payload.record.names)]
+                content = json.dumps([*row, *pieces]).encode()
+                parts.append(StoredEvent(row[0], content, is_compact=payload.record.setup is not None))
+            yield from sorted(parts)
+
+    def decisions_numbered(self, seqs: Collection[int]) -> list[DecisionRecord]:
+        """The records of the decisions that are these events, in order."""
+        return [made.record for made in self._decisions_with("seq", seqs)]
 
     def find_events(
         self,
@@ -302,7 +335,7 @@ class SqlReading(ABC):
             found[event.payload.subject].outcomes.append(event.payload)
         return found
 
-    def _decisions_with(self, column: str, values: Collection[str]) -> list[DecisionMade]:
+    def _decisions_with(self, column: str, values: Collection[Any]) -> list[DecisionMade]:
         """The decisions in which a column has one of many values, in order."""
         rows = self._look_up_about(f"{selection('decisions')} {{about}} ORDER BY seq", column, values)
         return _made(self._decision_events(rows))

@@ -13,7 +13,8 @@ from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
-from acefraud.facts.history.plan import HOUR, UNITS, Window, distance_km
+from acefraud.facts.history.plan import HOUR, UNITS, Window
+from acefraud.support.great_circle import great_circle_km
 from acefraud.support.timestamps import UNKNOWN
 
 ENTITIES = ("card_id", "shop_id", "device_id")
@@ -197,7 +198,7 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
         if newest <= row.time and here.latitude is not None and there.latitude is not None:
             assert here.longitude is not None
             assert there.longitude is not None
-            way = distance_km((there.latitude, there.longitude), (here.latitude, here.longitude))
+            way = great_circle_km((there.latitude, there.longitude), (here.latitude, here.longitude))
             yield f"{name}_km_from_last", way
             if since:
                 yield f"{name}_kmh_from_last", way / since

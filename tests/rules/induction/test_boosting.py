@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from tests.rules.induction.histories import numbered_history
 
 from acefraud.core.condition import Condition, Op
 from acefraud.core.table import FactTable
@@ -17,7 +18,7 @@ from acefraud.core.transaction import FactValue, Verdict
 from acefraud.rules.induction.boosting import InductionOptions, worth_keeping
 from acefraud.rules.induction.fitting import FitCases
 from acefraud.rules.induction.induce import Induced, Lesson, induce
-from acefraud.rules.induction.out_of_time import History, Periods
+from acefraud.rules.induction.out_of_time import Periods
 from acefraud.support.timestamps import micros_of
 
 pytestmark = pytest.mark.wide
@@ -49,7 +50,7 @@ def planted(count: int, seed: int, *, signal: bool = True) -> tuple[Rows, list[b
 
 
 def learn(rows: Rows, labels: list[bool], options: InductionOptions | None = None) -> Induced | None:
-    return induce(History(FactTable(rows), np.array(labels)), options or QUICK, np.random.default_rng(0))
+    return induce(numbered_history(FactTable(rows), np.array(labels)), options or QUICK, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_a_lesson_says_when_its_condition_was_seen(history: tuple[Rows, list[boo
     times = [start + timedelta(hours=index) for index in range(len(rows))]
     table = FactTable(rows)
     micros = np.array([micros_of(time) for time in times])
-    found = induce(History(table, np.array(labels), times=micros), QUICK, np.random.default_rng(0))
+    found = induce(numbered_history(table, np.array(labels), times=micros), QUICK, np.random.default_rng(0))
     assert found is not None
     for lesson in found.lessons:
         held = np.flatnonzero(lesson.condition.holds_in(table))
@@ -171,7 +172,7 @@ def test_no_more_bullets_than_asked_for(history: tuple[Rows, list[bool]]) -> Non
 def test_progress_goes_from_nothing_to_all(history: tuple[Rows, list[bool]]) -> None:
     told: list[float] = []
     rows, labels = history
-    past = History(FactTable(rows), np.array(labels))
+    past = numbered_history(FactTable(rows), np.array(labels))
     induce(past, InductionOptions(rounds=5), np.random.default_rng(0), told.append)
     assert told[0] == 0.0
     assert told[-1] == 1.0
@@ -203,7 +204,7 @@ RULE = Condition.parse("amount_paid > 700 and risk_score < 3")
 def test_known_conditions_take_part_and_may_be_dropped(history: tuple[Rows, list[bool]]) -> None:
     rows, labels = history
     idle = Condition.parse("some_noise > 0")
-    past, options = History(FactTable(rows), np.array(labels)), InductionOptions(rounds=1)
+    past, options = numbered_history(FactTable(rows), np.array(labels)), InductionOptions(rounds=1)
     found = induce(past, options, np.random.default_rng(0), known=[RULE, idle, RULE])
     assert found is not None
     weights = {lesson.condition: lesson.weight for lesson in found.lessons}
@@ -213,7 +214,7 @@ def test_known_conditions_take_part_and_may_be_dropped(history: tuple[Rows, list
 
 def test_known_conditions_are_enough_where_nothing_is_grown(history: tuple[Rows, list[bool]]) -> None:
     rows, labels = history
-    past, options = History(FactTable(rows), np.array(labels)), InductionOptions(rounds=0)
+    past, options = numbered_history(FactTable(rows), np.array(labels)), InductionOptions(rounds=0)
     found = induce(past, options, np.random.default_rng(0), known=[RULE])
     assert found is not None
     assert [lesson.condition for lesson in found.lessons] == [RULE]
@@ -223,7 +224,7 @@ def test_known_conditions_are_enough_where_nothing_is_grown(history: tuple[Rows,
 def test_weights_are_fitted_for_as_many_as_may_speak() -> None:
     # Three conditions overlap. If only one may speak, its weight has to say it all.
     rows, labels = planted(2000, seed=3)
-    past = History(FactTable(rows), np.array(labels))
+    past = numbered_history(FactTable(rows), np.array(labels))
     known = [Condition.parse(f"amount_paid > {700 + 60 * i} and risk_score < {3 - 0.3 * i}") for i in (-1, 0, 1)]
 
     def heaviest(most_cited: int) -> float:
@@ -238,7 +239,7 @@ def test_weights_are_fitted_for_as_many_as_may_speak() -> None:
 @pytest.mark.parametrize("searches", [1, 3])
 def test_conditions_that_hold_on_nearly_the_same_cases_are_one_lesson(searches: int) -> None:
     rows, labels = planted(2000, seed=3)
-    past, table = History(FactTable(rows), np.array(labels)), FactTable(rows)
+    past, table = numbered_history(FactTable(rows), np.array(labels)), FactTable(rows)
     near = [Condition.parse(f"amount_paid > {700 + shift} and risk_score < 3") for shift in (-10, 0, 10)]
     options = InductionOptions(rounds=12, searches=searches)
     found = induce(past, options, np.random.default_rng(0), known=near)
@@ -278,7 +279,7 @@ def learn_with(
     written: Sequence[Condition] = (),
 ) -> Induced | None:
     rows, labels = history
-    given = History(FactTable(rows), np.array(labels))
+    given = numbered_history(FactTable(rows), np.array(labels))
     return induce(given, options, np.random.default_rng(0), known=known, written=written)
 
 
@@ -318,7 +319,7 @@ def test_what_rules_with_a_fixed_weight_explain_is_not_learnt_again(history: tup
     rows, labels = history
     table = FactTable(rows)
     offset = np.where(RULE.holds_in(table), 5.0, 0.0)
-    known = History(table, np.array(labels), offset=offset)
+    known = numbered_history(table, np.array(labels), offset=offset)
     alone = learn_with(history, known=[RULE])
     beside = induce(known, QUICK, np.random.default_rng(0), known=[RULE])
     assert alone is not None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.rules.induction.histories import numbered_history
 
 from acefraud import AceFraudClassifier
 from acefraud.core.condition import Condition
@@ -14,7 +15,6 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.induction.boosting import InductionOptions, WorthByChance
 from acefraud.rules.induction.induce import Lesson, induce
-from acefraud.rules.induction.out_of_time import History
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.support.arrays import BoolArray
 
@@ -44,7 +44,7 @@ def risky_labels(table: FactTable, seed: int) -> BoolArray:
 
 
 def lessons(table: FactTable, labels: BoolArray, options: InductionOptions = OPTIONS) -> tuple[Lesson, ...]:
-    induced = induce(History(table, labels), options, np.random.default_rng(0))
+    induced = induce(numbered_history(table, labels), options, np.random.default_rng(0))
     return induced.lessons if induced else ()
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.rules.induction.histories import numbered_history
 
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
 from acefraud.rules.induction.boosting import FittedRules, InductionOptions, distilled
 from acefraud.rules.induction.fitting import Fitted, probabilities, strongest
-from acefraud.rules.induction.out_of_time import History, SplitHistory
+from acefraud.rules.induction.out_of_time import SplitHistory
 
 FACTS = 12
 
@@ -22,7 +23,7 @@ def split() -> SplitHistory:
     numbers = {f"fact_{i}": dice.random(4_000) for i in range(FACTS)}
     log_odds = -2.5 + 1.5 * np.sum([numbers[f"fact_{i}"] > 0.9 for i in range(6)], axis=0)
     labels = dice.random(4_000) < probabilities(log_odds)
-    return SplitHistory.of(History(FactTable.of_columns(Columns(numbers), 4_000), labels), 0.2)
+    return SplitHistory.of(numbered_history(FactTable.of_columns(Columns(numbers), 4_000), labels), 0.2)
 
 
 def search(seed: int, *, noise: float = 0.6) -> FittedRules:
@@ -36,7 +37,9 @@ def search(seed: int, *, noise: float = 0.6) -> FittedRules:
 
 
 def log_odds_of(rules: FittedRules, split: SplitHistory, most: int = 10) -> npt.NDArray[np.float64]:
-    masks = np.column_stack([condition.holds_in(split.history.table) for condition in rules.conditions])
+    masks = np.column_stack(
+        [condition.holds_in(split.history.facts.take(np.arange(len(split.history)))) for condition in rules.conditions]
+    )
     weights = rules.fitted.weights
     return np.asarray(strongest(masks, weights, most) @ weights + rules.fitted.calibration.intercept)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
+from tests.rules.induction.histories import numbered_history
 
+from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit, loss_of, margins, probabilities, strongest
-from acefraud.rules.induction.out_of_time import sample
+from acefraud.rules.induction.out_of_time import SplitHistory
 from acefraud.rules.scorecard import GENERAL
 
 Column = npt.NDArray[np.float64]
@@ -118,7 +122,8 @@ def test_a_sample_that_stands_for_all_gives_nearly_the_same_weights() -> None:
     generator = np.random.default_rng(1)
     masks = generator.random((40_000, 3)) < 0.2
     labels = generator.random(40_000) < probabilities(-3.5 + masks @ np.array([1.5, -0.8, 1.0]))
-    places, counts = sample(labels, 8000, generator)
+    split = SplitHistory.of(numbered_history(FactTable([{}] * 40_000), labels), 0.2)
+    places, counts = split.sample(8000, generator)
     assert len(places) < 12_000
     assert counts.sum() == pytest.approx(40_000)
     assert (np.diff(places) > 0).all()
@@ -162,4 +167,4 @@ def test_the_strongest_speak_where_only_some_may() -> None:
 
 def test_probabilities_are_the_logistic_function_at_both_ends() -> None:
     margin = np.array([-1000.0, -2.0, 0.0, 2.0, 1000.0])
-    assert probabilities(margin).tolist() == pytest.approx([0, 1 / (1 + np.e**2), 0.5, 1 / (1 + np.e**-2), 1])
+    assert probabilities(margin).tolist() == pytest.approx([0, 1 / (1 + math.e**2), 0.5, 1 / (1 + math.e**-2), 1])

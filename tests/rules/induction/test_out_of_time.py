@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from acefraud.core.bullet import Record
-from acefraud.rules.induction.out_of_time import NARROWEST, WIDEST, Checked, Periods, check, span_of, spread_of
+from acefraud.rules.induction.out_of_time import NARROWEST, WIDEST, Checked, Periods, Tally, check, spread_of
 
 Mask = npt.NDArray[np.bool_]
 COUNT, CUT = 1000, 800
@@ -20,7 +20,8 @@ def base(share: float = 0.1) -> Mask:
 
 
 def checked(mask: Mask, labels: Mask) -> Checked:
-    return check(mask, Periods.of(labels, CUT), span_of(mask))
+    periods = Periods.of(labels, CUT)
+    return check(Tally.of(mask, periods.codes, np.arange(COUNT)), periods)
 
 
 def every(step: int, start: int = 0, end: int = COUNT) -> Mask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -10,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.errors import ConfigurationError
+from acefraud.support.exact_math import exp
 
 _BATCH = 4096
+_FINE = 2.0**30
+"""Steps between 0 and 1 to which normal numbers are rounded: the last bit of numpy's depends on the processor."""
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -33,7 +35,7 @@ class Dice:
             raise ConfigurationError(f"seed must be a whole number of at least 0, got {seed!r}")
         self._rng = np.random.Generator(np.random.PCG64([seed, stream]))
         self._uniforms = _one_by_one(self._rng.random)
-        self._normals = _one_by_one(self._rng.standard_normal)
+        self._normals = _one_by_one(lambda count: np.rint(self._rng.standard_normal(count) * _FINE) / _FINE)
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
         """A number between two bounds."""
@@ -45,7 +47,7 @@ class Dice:
 
     def around(self, median: float, spread: float) -> float:
         """A positive number, log-normal around its median."""
-        return median * math.exp(spread * self.normal())
+        return median * exp(spread * self.normal())
 
     def chance(self, probability: float) -> bool:
         """Whether something of this probability happens."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.stories import City, Profile, names, recording
+from acefraud.support.great_circle import great_circle_km
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def round_age(days: float) -> float:
 
 def round_money(amount: float) -> float:
     """An amount with two leading figures, as habits are quoted."""
-    digits = 1 - math.floor(math.log10(max(amount, 1.0)))
+    digits = 2 - len(str(int(max(amount, 1.0))))
     return max(1.0, float(round(amount, min(digits, 0))))
 
 
@@ -224,7 +224,5 @@ def distance_km(one: City, other: City) -> float:
     >>> distance_km(boston, chicago)
     1370.0
     """
-    a, b = math.radians(one.latitude), math.radians(other.latitude)
-    turn = math.radians(other.longitude - one.longitude)
-    cosine = math.sin(a) * math.sin(b) + math.cos(a) * math.cos(b) * math.cos(turn)
-    return float(round(6371 * math.acos(min(1.0, cosine)), -1))
+    way = great_circle_km((one.latitude, one.longitude), (other.latitude, other.longitude))
+    return float(round(way, -1))

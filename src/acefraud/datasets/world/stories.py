@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
+from acefraud.support.exact_math import exp, log
 from acefraud.support.package_data import read_package_toml
 
 Choices = tuple[str, ...]
@@ -175,7 +176,7 @@ def blend(one: Profile, other: Profile, share: float) -> Profile:
 
 
 def _between(one: Spread, other: Spread, share: float) -> Spread:
-    median = one.median ** (1 - share) * other.median**share
+    median = exp((1 - share) * log(one.median) + share * log(other.median))
     return Spread(median, one.sigma * (1 - share) + other.sigma * share)
 
 

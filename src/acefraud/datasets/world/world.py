@@ -13,6 +13,7 @@ from acefraud.datasets.world.documents import write_document
 from acefraud.datasets.world.facts import Scene, draw_scene, recorded_facts
 from acefraud.datasets.world.stories import Profile, Story, blend, recording, stories
 from acefraud.errors import ConfigurationError
+from acefraud.support.exact_math import exp
 
 # What happens, what is reported of it, and how it is written draw from separate streams.
 _EVENTS, _LABELS, _WORDS = range(3)
@@ -102,7 +103,7 @@ def _draw_event(options: WorldOptions, dice: Dice) -> _Event:
 
 def _story_weights(side: Iterable[Story], phase: float, drift: float) -> dict[str, float]:
     """Weights of the stories at a phase of the period, from 0 at its start to 1 at its end."""
-    return {story.name: story.weight * math.exp(drift * story.trend * (phase - 0.5)) for story in side}
+    return {story.name: story.weight * exp(drift * story.trend * (phase - 0.5)) for story in side}
 
 
 def _profile_at(story: Story, phase: float, drift: float, dice: Dice) -> Profile:
@@ -154,7 +155,7 @@ def _label_delay(reported_fraud: bool, mean_days: float, dice: Dice) -> timedelt
     if not reported_fraud:
         days = _SETTLING * mean_days
     else:
-        median = _CHARGEBACK * mean_days / math.exp(_TAIL**2 / 2)
+        median = _CHARGEBACK * mean_days / exp(_TAIL * _TAIL / 2)
         days = dice.around(median, _TAIL)
     return timedelta(seconds=round(days * 86_400))
 

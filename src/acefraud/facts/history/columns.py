@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.table import Codes, Columns, Flags
-from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvents, HistoryPlan, amounts_units, distance_km, place
+from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvents, HistoryPlan, amounts_units, place
 from acefraud.facts.history.state import EntityEvent, EntityPlan, EntityState
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.great_circle import great_circle_km
 from acefraud.support.timestamps import UNKNOWN
 
 _MOST = 2**62
@@ -162,8 +163,8 @@ def distinct_before(
 Figures = Iterator[tuple[str, FloatArray]]
 
 
-def history_columns(plan: HistoryPlan, events: HistoryEvents) -> Columns:
-    """The facts of every row, from the rows that arrived before it.
+def history_columns(plan: HistoryPlan, events: HistoryEvents, only: str = "") -> Columns:
+    """The facts of every row, from the rows that arrived before it; `only` those of the entities in a column.
 
     >>> plan = HistoryPlan(entities=("card",), windows=("24h",))
     >>> times = np.array([0, 3_600_000_000, 7_200_000_000])
@@ -175,10 +176,10 @@ def history_columns(plan: HistoryPlan, events: HistoryEvents) -> Columns:
     counted, repeated, original = _arrivals(plan, events)
     amount = None if events.amount is None else amounts_units(events.amount)
     table = _Table(plan, events, amount, _label_arrivals(plan, events, counted))
-    kinds = plan.facts(amounts=events.amount is not None)
+    kinds = plan.facts(amounts=events.amount is not None, only=only)
     numbers = {name: np.full(len(events), np.nan) for name, kind in kinds.items() if kind == "number"}
     flags = {name: np.full(len(events), -1, dtype=np.int8) for name, kind in kinds.items() if kind == "flag"}
-    for column in plan.entities:
+    for column in (only,) if only else plan.entities:
         rows = counted[events.entities[column][counted] >= 0]
         past = GroupedRows.of(rows, events.entities[column], events.time)
         calm, late = past.split_by_order()
@@ -347,7 +348,7 @@ def _ways(latitude: FloatArray, longitude: FloatArray, follows: IntArray) -> Flo
     for at in follows.tolist():
         here, last = places[at], places[at - 1]
         if here is not None and last is not None:
-            found[at] = distance_km(last, here)
+            found[at] = great_circle_km(last, here)
     return found
 
 

@@ -6,12 +6,10 @@ streaming computation share these measures, so that they agree to the last bit.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -176,12 +174,13 @@ class HistoryPlan(BaseModel):
         names = map(self.name_of, self.entities)
         return tuple(f"{name}_{figure}_{span.name}" for name in names for span in self.spans for figure in _FROM_LABELS)
 
-    def facts(self, *, amounts: bool) -> dict[str, Literal["number", "flag"]]:
-        """Every fact of this plan with its kind, always in the same order."""
+    def facts(self, *, amounts: bool, only: str = "") -> dict[str, Literal["number", "flag"]]:
+        """Every fact of this plan with its kind, always in the same order; `only` those of the entities in a column."""
         found: dict[str, Literal["number", "flag"]] = {}
-        for column in self.entities:
+        columns = [column for column in self.entities if only in ("", column)]
+        for column in columns:
             found |= dict.fromkeys(self._numbers_of(self.name_of(column), amounts=amounts), "number")
-        for entity, other in permutations(map(self.name_of, self.entities), 2):
+        for entity, other in ((self.name_of(column), other) for column in columns for _, other in self.others(column)):
             found |= dict.fromkeys((f"{entity}_distinct_{other}_{span.name}" for span in self.pair_spans), "number")
             found[f"{entity}_new_{other}"] = "flag"
         return found
@@ -218,8 +217,6 @@ UNITS = 10_000
 """Amounts are summed as whole ten-thousandths, so that a sum is the same in any order."""
 MOST = 1e11
 """Larger amounts count as unknown: their sums would not fit into 64 bits."""
-
-_DIAMETER_KM = 2 * 6371.0088
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,19 +295,3 @@ def place(latitude: float | None, longitude: float | None) -> Place | None:
     if latitude is None or longitude is None or not (abs(latitude) <= 90 and abs(longitude) <= 180):
         return None
     return latitude, longitude
-
-
-def distance_km(one: Place, other: Place) -> float:
-    """The great-circle distance between two places.
-
-    >>> round(distance_km((48.137, 11.575), (52.52, 13.405)))
-    504
-    """
-    chord = math.dist(_unit_vector(one), _unit_vector(other))
-    return _DIAMETER_KM * math.asin(min(1.0, chord / 2))
-
-
-def _unit_vector(where: Place) -> tuple[float, float, float]:
-    latitude, longitude = math.radians(where[0]), math.radians(where[1])
-    flat = math.cos(latitude)
-    return flat * math.cos(longitude), flat * math.sin(longitude), math.sin(latitude)

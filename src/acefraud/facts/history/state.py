@@ -12,7 +12,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from acefraud.core.ledger import MemoryRows, RowStore
 from acefraud.core.transaction import FactValue
-from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvent, HistoryPlan, Place, amount_units, distance_km, place
+from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvent, HistoryPlan, Place, amount_units, place
+from acefraud.support.great_circle import great_circle_km
 
 T = TypeVar("T")
 
@@ -190,7 +191,7 @@ class EntityState:
         hours = (event.time - self.times[end - 1]) / float(HOUR)
         yield f"{of.name}_hours_since_last", hours
         if of.plan.has_places and self.place and event.place and end == len(self.times):
-            way = distance_km(self.place, event.place)
+            way = great_circle_km(self.place, event.place)
             yield f"{of.name}_km_from_last", way
             if hours:
                 yield f"{of.name}_kmh_from_last", way / hours

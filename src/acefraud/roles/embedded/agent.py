@@ -10,7 +10,7 @@ import numpy as np
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.bullet_table import ROW, STATUSES, VERDICTS, Columns, row_of
-from acefraud.core.calibration import Calibration, MeasuredText, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, MeasuredText, log_odds
 from acefraud.core.decision import Reason, ReasonKind
 from acefraud.core.transaction import Verdict
 from acefraud.roles.protocols import Assessment, Facts, Question
@@ -18,6 +18,7 @@ from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.scorecard import GENERAL, Point, points_for, scorecard
 from acefraud.settings import EMBEDDED
 from acefraud.support.arrays import FloatArray
+from acefraud.support.exact_math import sigmoid
 
 PRIOR_CASES = 10.0
 """A measured share is shrunk to the base rate as if this many cases had shown it."""
@@ -30,6 +31,7 @@ MEASURED_FROM = 20
 MOST_REASONS = 8192
 """Reasons that are kept between decisions: the same bullets apply to many."""
 
+_STEPS = 2.0**40
 A = TypeVar("A", float, FloatArray)
 
 
@@ -60,7 +62,7 @@ def weigh(facts: Facts, bullets: Sequence[Bullet], calibration: Calibration | No
     firing = [bullet for bullet in bullets if fires(bullet, facts)]
     weights = [weight_of(bullet, calibration.base_rate) for bullet in firing]
     reasons = [*bullet_reasons(firing, weights), *reasons_apart_from_bullets(facts, calibration)]
-    probability = sigmoid(log_odds_from((reason.contribution or 0.0 for reason in reasons), calibration))
+    probability = sigmoid(log_odds_from((addable(reason.contribution or 0.0) for reason in reasons), calibration))
     return Assessment(
         verdict=Verdict.of(probability >= calibration.threshold),
         probability=probability,
@@ -73,13 +75,21 @@ def weigh(facts: Facts, bullets: Sequence[Bullet], calibration: Calibration | No
 def log_odds_from(amounts: Iterable[A], calibration: Calibration) -> A | float:
     """The log-odds of fraud: the intercept + what is added up, which are numbers or, for many transactions, columns.
 
-    All scores come from here. They agree bit by bit as long as the amounts come in the order of a decision: bullets,
-    then general knowledge, then recent outcomes (`Calibration.recent`).
+    All scores come from here. They agree bit by bit, in whatever order the amounts come: these are `addable`.
     """
     total: A | float = 0.0
     for amount in amounts:
         total = total + amount
     return calibration.intercept + total
+
+
+def addable(amount: float) -> float:
+    """An amount of log-odds in whole steps of 2^-40. Sums of such amounts below 2^12 have no rounding errors.
+
+    >>> addable(0.1) + addable(0.2) + addable(0.3) == addable(0.3) + addable(0.2) + addable(0.1)
+    True
+    """
+    return round(amount * _STEPS) / _STEPS
 
 
 def knowledge_of(calibration: Calibration) -> list[tuple[Point, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
@@ -14,14 +15,41 @@ from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
 from acefraud.rules.induction.fitting import fit_points
-from acefraud.rules.induction.out_of_time import record_of
+from acefraud.rules.induction.out_of_time import CaseFacts, FactsInMemory, record_of
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.hashes import Hashes, hashes_of
 from acefraud.support.timestamps import UNKNOWN, time_of
 
 APART_SHARE = 0.2
 """Share of the cases, the latest ones, held out to check a proposed condition."""
 APART_FROM = 150
 """Remembered cases at or above which some can be held out."""
+
+
+class KnownCases(Protocol):
+    """Labelled cases to learn from, in memory or elsewhere."""
+
+    @property
+    def labels(self) -> BoolArray: ...
+    @property
+    def times(self) -> IntArray: ...
+    @property
+    def timed(self) -> bool: ...
+    @property
+    def hashes(self) -> Hashes: ...
+    @property
+    def from_texts(self) -> bool: ...
+    @property
+    def weights(self) -> FloatArray | None: ...
+    @property
+    def after_change(self) -> bool: ...
+    @property
+    def frauds(self) -> int: ...
+    def __len__(self) -> int: ...
+    def take(self, rows: IntArray) -> LabelledFacts: ...
+    def facts_in(self, order: IntArray | None) -> CaseFacts: ...
+    def holds(self, condition: Condition) -> BoolArray: ...
+    def knowledge(self) -> tuple[FloatArray | None, dict[str, float]]: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,6 +103,19 @@ class LabelledFacts(ShortRepr):
         """Whether every case has a time."""
         return bool((self.times != UNKNOWN).all())
 
+    @property
+    def hashes(self) -> Hashes:
+        """A hash of each id."""
+        return hashes_of(self.ids)
+
+    def facts_in(self, order: IntArray | None) -> FactsInMemory:
+        """The facts of the cases in this order, or in their own."""
+        return FactsInMemory(self.facts, order)
+
+    def holds(self, condition: Condition) -> BoolArray:
+        """The cases on which a condition holds."""
+        return condition.holds_in(self.facts)
+
     def knowledge(self) -> tuple[FloatArray | None, dict[str, float]]:
         """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
         if not self.from_texts or not len(self):
@@ -90,7 +131,7 @@ class LabelledFacts(ShortRepr):
         """
         if not len(self):
             return None
-        mask = condition.holds_in(self.facts)
+        mask = self.holds(condition)
         earlier = self._earlier() if apart else np.ones(len(self), dtype=np.bool_)
         if min(int((mask & earlier).sum()), int((mask & ~earlier).sum())) < ENOUGH_TO_SHOW:
             earlier = np.ones(len(self), dtype=np.bool_)

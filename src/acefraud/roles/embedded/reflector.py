@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from acefraud.core.transactions import Cases
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.roles.embedded.agent import weight_of
-from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
+from acefraud.roles.embedded.case_memory import CaseMemory, KnownCases, LabelledFacts
 from acefraud.roles.protocols import Example, Facts, Reflection
 from acefraud.rules.induction.bins import BinOptions
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
 from acefraud.rules.induction.induce import Induced, Lesson, induce, too_little
-from acefraud.rules.induction.out_of_time import History
+from acefraud.rules.induction.out_of_time import History, drawn_by
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.rules.scorecard import directions
 from acefraud.settings import EMBEDDED
@@ -154,7 +155,7 @@ class EmbeddedReflector:
 
     def search(
         self,
-        cases: LabelledFacts,
+        cases: KnownCases,
         *,
         turn: int | None = None,
         known: Sequence[Condition] = (),
@@ -189,9 +190,12 @@ class EmbeddedReflector:
         generator = np.random.default_rng(self.seed if turn is None else [self.seed, turn])
         sums, points = cases.knowledge()
         times = cases.times if cases.timed else None
-        history = History(cases.facts, cases.labels, sums, offset, times, cases.weights)
+        hashes, order = cases.hashes, None
         if turn is None and not cases.timed:  # the order of a file says nothing
-            history = history.in_order(generator.permutation(len(cases)))
+            order = np.argsort(drawn_by(hashes, generator), kind="stable")
+        parts: list[Any] = [cases.labels, hashes, sums, offset, times, cases.weights]
+        in_order = (part if part is None or order is None else part[order] for part in parts)
+        history = History(cases.facts_in(order), *in_order)
         induced = induce(history, options, generator, progress, known=known, written=written)
         if induced is None and points:  # knowledge adapts before any rule can be proven
             every = FitCases(cases.labels, sums, offset, counts=cases.weights)
@@ -199,7 +203,7 @@ class EmbeddedReflector:
             induced = Induced((), alone.calibration)
         return None if induced is None else induced.with_points(points)
 
-    def too_little(self, cases: LabelledFacts) -> str:
+    def too_little(self, cases: KnownCases) -> str:
         """Why nothing can be learnt from these cases yet; empty if something can."""
         return too_little(cases.labels, self.options.induction)
 
@@ -211,7 +215,7 @@ class EmbeddedReflector:
         cases = self.memory.cases if cases is None else cases
         if self.too_little(cases):
             return None
-        masks = {b.id: b.condition.holds_in(cases.facts) for b in bullets if b.condition is not None}
+        masks = {b.id: cases.holds(b.condition) for b in bullets if b.condition is not None}
         new = cases.after_change
         fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()), after_change=new)]
         sums, points = cases.knowledge()

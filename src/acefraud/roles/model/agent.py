@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Unpack
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.calibration import log_odds, sigmoid
+from acefraud.core.calibration import log_odds
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Verdict
@@ -16,6 +16,7 @@ from acefraud.roles.model.model_role import CachedCaller, ModelRole, Shared, usa
 from acefraud.roles.model.prompts import Prompt, Style, agent_prompt, judge_prompt, shown_bullets, shown_id
 from acefraud.roles.model.replies import AgentReply, JudgeReply, odds_of, verdict_in
 from acefraud.roles.protocols import Assessment, Question
+from acefraud.support.exact_math import sigmoid
 
 ALTERNATIVES = 20
 """Alternative tokens to ask for at each position: the protocol's maximum."""

@@ -6,7 +6,6 @@ The odds of a one-word verdict come from the log-probabilities of the tokens tha
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar
@@ -16,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, WithJso
 from acefraud.core.transaction import Verdict
 from acefraud.display.redaction import visible
 from acefraud.llm.call import TokenLogprobs
+from acefraud.support.exact_math import LARGEST_EXPONENT, exp, log
 
 MAX_TEXT = 1_000
 """The most characters that are kept of a text in a reply."""
@@ -147,8 +147,9 @@ def odds_of(tokens: Sequence[TokenLogprobs]) -> float | None:
 
 def _logprob(verdict: Verdict, listed: Mapping[str, float], default: float) -> float:
     """Log-probability that a token begins the verdict, over all spellings."""
-    total = sum(math.exp(min(logprob, 0.0)) for token, logprob in listed.items() if _begins(token, verdict))
-    return math.log(total) if total > 0 else default
+    said = (logprob for token, logprob in listed.items() if _begins(token, verdict))
+    total = sum(exp(min(logprob, 0.0)) for logprob in said if logprob > -LARGEST_EXPONENT)
+    return log(total) if total > 0 else default
 
 
 def _begins(token: str, verdict: Verdict) -> bool:

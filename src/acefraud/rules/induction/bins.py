@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -14,8 +13,9 @@ import numpy.typing as npt
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
-from acefraud.core.table import FactTable
+from acefraud.core.table import Categories, FactTable
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.exact_math import log_of
 
 Codes = npt.NDArray[np.uint8]
 
@@ -114,7 +114,7 @@ class BinnedFact:
             listed = len(test.value) if isinstance(test.value, tuple) else 1
             words = len(self.words) or sum(map(len, self.groups))
             return float(price_of_list(listed, words)) + (_NOT if test.op in (Op.NOT_IN, Op.IS_NOT) else 0.0)
-        return (len(more) + 1) * math.log(self.bins)
+        return (len(more) + 1) * float(_LOGS[self.bins])
 
     def _word_test(self, inside: BoolArray) -> Test:
         """Lists the words inside or, where rare and new ones are inside too, those outside."""
@@ -127,7 +127,9 @@ class BinnedFact:
         return Test(self.name, Op.NOT_IN if others else Op.IN, listed)
 
 
-_LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2**16)))])
+_LOGS = np.concatenate([[0.0], log_of(np.arange(1, 2**16))])
+"""The logarithm of each whole number from 1 on."""
+_LOG_FACTORIALS = np.cumsum(_LOGS)
 
 
 def price_of_list(listed: int | IntArray, words: int | IntArray) -> FloatArray:
@@ -178,7 +180,7 @@ class BinnedTable:
 
     def price(self, bins: Bins) -> float:
         """The nats that it takes to single out these tests among all that the facts allow."""
-        facts = math.log(len(self.facts))
+        facts = float(_LOGS[len(self.facts)])
         return sum(facts + self.facts[at].price(np.frombuffer(bins[at], dtype=np.bool_)) for at in bins)
 
     def readable(self, bins: Bins, most_listed: int, *, plain: bool = False) -> bool:
@@ -215,12 +217,22 @@ def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) ->
     flags = table.flags(name)
     if bool(np.any(flags >= 0)):
         return BinnedFact(name, BinKind.FLAG, np.zeros(0), ()) if len(np.unique(flags)) > 1 else None
-    codes, words = table.categories(name)
+    codes, words = in_alphabet(*table.categories(name))
     if words:
         if len(words) > options.few_words:
             return _cut_groups(name, codes, words, labels, options)
         return _cut_words(name, codes, words, options)
     return _cut_numbers(name, table.numbers(name), labels, options)
+
+
+def in_alphabet(codes: npt.NDArray[np.int32], words: tuple[str, ...]) -> Categories:
+    """The same words in alphabetical order: their order in a table depends on which rows it was put together from."""
+    order = sorted(range(len(words)), key=words.__getitem__)
+    if order == list(range(len(words))):
+        return codes, words
+    place = np.full(len(words) + 1, -1, dtype=np.int32)
+    place[order] = np.arange(len(words))
+    return place[codes], tuple(words[at] for at in order)
 
 
 def _cut_words(
@@ -321,6 +333,9 @@ def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 _DIGITS, _FRACTIONS = 17, (1.0, 0.5, 0.25)
+_SMALLEST = -323
+_TENS = np.array([float(f"1e{exponent}") for exponent in range(_SMALLEST, 309)])
+"""The powers of ten."""
 
 
 def roundest(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -330,14 +345,13 @@ def roundest(low: FloatArray, high: FloatArray) -> FloatArray:
     [2000.0, 0.25, 4.0]
     """
     found = np.where((low <= 0) & (high >= 0), 0.0, np.nan)
-    with np.errstate(divide="ignore"):
-        exponent = np.floor(np.log10(np.maximum(np.abs(low), np.abs(high)))) + 1
+    exponent = np.searchsorted(_TENS, np.maximum(np.abs(low), np.abs(high)), side="right") + _SMALLEST
     open_ = np.flatnonzero(np.isnan(found))
     for digits in range(_DIGITS):
         for fraction in _FRACTIONS:
             if not len(open_):
                 return found
-            step = fraction * 10.0 ** (exponent[open_] - digits)
+            step = fraction * _TENS[np.clip(exponent[open_] - digits - _SMALLEST, 0, len(_TENS) - 1)]
             figures = _rounded(np.ceil(low[open_] / step) * step, digits - exponent[open_] + 2)
             fits = (low[open_] <= figures) & (figures <= high[open_])
             found[open_[fits]] = figures[fits]
@@ -346,7 +360,7 @@ def roundest(low: FloatArray, high: FloatArray) -> FloatArray:
     return found
 
 
-def _rounded(figures: FloatArray, decimals: FloatArray) -> FloatArray:
+def _rounded(figures: FloatArray, decimals: IntArray) -> FloatArray:
     """Each figure to its own number of decimals, so that 0.30000000000000004 reads 0.3."""
-    places = np.maximum(decimals, 0).astype(np.int64).tolist()
+    places = np.maximum(decimals, 0).tolist()
     return np.array([round(figure, digits) for figure, digits in zip(figures.tolist(), places, strict=True)])

@@ -32,9 +32,11 @@ from acefraud.rules.induction.fitting import (
     signs_of,
     strongest,
 )
-from acefraud.rules.induction.out_of_time import SplitHistory, sample
+from acefraud.rules.induction.out_of_time import SplitHistory
 from acefraud.rules.induction.trees import TreeOptions, branches
 from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.exact_math import log
+from acefraud.support.exact_sums import UNIT, cut, unit_for
 
 NOTHING = 1e-3
 """A weight below this counts as zero."""
@@ -104,7 +106,7 @@ class WorthByChance:
 
     def exceeded_by(self, expected: float) -> float:
         """The worth that so many conditions are expected to exceed in one look at shuffled labels."""
-        return self.middle - self.scale * math.log(expected)
+        return self.middle - self.scale * log(expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,13 @@ class Boosting:
     ) -> None:
         self._options, self._generator, self._always = options, generator, always
         history, cut = split.history, split.cut
-        earlier, counts = sample(history.labels[:cut], options.search_rows, generator)
-        later, later_counts = sample(history.labels[cut:], options.search_rows, generator)
+        earlier, counts = split.sample(options.search_rows, generator, end=cut)
+        later, later_counts = split.sample(options.search_rows, generator, start=cut)
         if options.rounds <= options.patience:  # it cannot stop early, so the out-of-time loss is not needed
             later, later_counts = later[:0], later_counts[:0]
         self._cases = split.cases(earlier, counts)
-        self._later_cases = split.cases(later + cut, later_counts)
-        self._rows, self._later_rows = history.rows(earlier), history.rows(later + cut)
+        self._later_cases = split.cases(later, later_counts)
+        self._rows, self._later_rows = history.facts.take(earlier), history.facts.take(later)
         self._table = BinnedTable.cut(self._rows, self._cases.labels, options.bins)
         fewest = min(options.trees.least_support, max(_FEWEST, len(self._rows) // _FEW_ROWS))
         self._trees = replace(options.trees, least_support=fewest)
@@ -181,12 +183,12 @@ class Boosting:
         cases = self._cases
         spoken = strongest(self._masks, self._fitted.weights, self._options.most_cited)
         p = probabilities(margins(spoken, cases, self._fitted))
-        return cases.weights * (cases.labels - p), cases.weights * p * (1 - p)
+        return cut(cases.weights * (cases.labels - p)), np.maximum(cut(cases.weights * p * (1 - p)), UNIT)
 
     def _candidates(self, gradient: FloatArray, hessian: FloatArray) -> Iterator[tuple[float, Condition, BoolArray]]:
         """The branches of a tree grown on some of the rows: the worth of each on all of them, and where it holds."""
         # Rows that stand for several cases, or weigh more, have a larger gradient than their hessian tells.
-        gradient = gradient / math.sqrt(float(gradient @ gradient) / float(hessian.sum()) or 1.0)
+        gradient = cut(gradient / math.sqrt(float(np.square(gradient).sum()) / float(hessian.sum()) or 1.0))
         rows = np.flatnonzero(self._generator.random(len(gradient)) < self._options.subsample)
         for branch in branches(self._table, gradient, hessian, rows, options=self._trees, generator=self._generator):
             bins = dict(branch.bins)
@@ -270,7 +272,7 @@ def worth_keeping(weights: FloatArray, masks: BoolArray, cases: FitCases, most: 
     """The conditions with a weight; if too many, the strongest. Some stay `always`."""
     kept: BoolArray = (np.abs(weights) > NOTHING) & ~always
     if kept.sum() > most:
-        strength = np.where(kept, np.abs(weights) * np.sqrt(cases.weights @ masks), 0.0)
+        strength = np.where(kept, np.abs(weights) * np.sqrt(cut(cases.weights) @ masks), 0.0)
         kept[np.argsort(-strength, kind="stable")[most:]] = False
     return kept | always
 
@@ -282,7 +284,9 @@ def nearly_same(masks: BoolArray, counts: FloatArray) -> BoolArray:
     [[True, False], [False, True]]
     """
     columns = masks.astype(np.float32)
-    both = columns.T @ (columns * counts.astype(np.float32)[:, None])
+    # Counts with so few digits that float32 holds every sum of them.
+    counted = cut(counts, unit_for(float(counts.sum()), 23)).astype(np.float32)
+    both = columns.T @ (columns * counted[:, None])
     alone = np.diag(both)
     same: BoolArray = both >= SAME * (alone[:, None] + alone[None, :] - both)
     return same
@@ -337,8 +341,8 @@ def distilled(
 ) -> FittedRules:
     """The rules that reproduce the average log-odds of several searches, at most `most_bullets` of them."""
     conditions = with_weight(searches, always)
-    places, counts = sample(split.history.labels, options.search_rows, generator)
-    cases, rows = split.cases(places, counts), split.history.rows(places)
+    places, counts = split.sample(options.search_rows, generator)
+    cases, rows = split.cases(places, counts), split.history.facts.take(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for index, condition in enumerate(conditions):
         masks[:, index] = condition.holds_in(rows)
@@ -450,5 +454,5 @@ class _Student:
 
     def _variance(self, values: FloatArray) -> float:
         total = float(self._counted.sum())
-        mean = float(self._counted @ values) / total
-        return float(self._counted @ np.square(values - mean)) / total
+        mean = float((self._counted * values).sum()) / total
+        return float((self._counted * np.square(values - mean)).sum()) / total

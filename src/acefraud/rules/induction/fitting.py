@@ -16,6 +16,8 @@ from acefraud.core.calibration import Calibration
 from acefraud.core.table import FactTable
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.exact_math import log, sigmoid_of, softplus_of
+from acefraud.support.exact_sums import MaskProducts, cut, solve
 
 SMALL = 20_000_000
 """Cells up to which a matrix is multiplied on one thread."""
@@ -86,7 +88,7 @@ class FitCases:
     @property
     def base_rate(self) -> float:
         """The share of fraud that is expected."""
-        return float(self.weights @ self.expected / self.weights.sum())
+        return float((self.weights * self.expected).sum() / self.weights.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +103,34 @@ class Fitted:
         return replace(self, weights=self.weights[kept])
 
 
+_PROBABILITY = 2.0**-32
+"""The unit of probabilities in a fit."""
+_UNSURE = 1e-4
+"""How near to the middle between two units a probability is computed again. The errors of any processor's hyperbolic
+tangent, a few units in the last place, are less than a tenth of this."""
+
+
 def probabilities(log_odds: FloatArray) -> FloatArray:
-    """The logistic function of a column, without overflow."""
-    return 0.5 * (1.0 + np.tanh(0.5 * np.clip(log_odds, -60, 60)))
+    """The logistic function of a column, without overflow, to the same bits on every processor.
+
+    It is rounded so far that the errors of a fast function do not matter, but for the few values that lie in the middle
+    between two units.
+    """
+    exact = np.tanh(0.5 * np.clip(log_odds, -60, 60))
+    exact += 1.0
+    exact *= 0.5 / _PROBABILITY
+    whole = np.rint(exact)
+    exact -= whole
+    unsure = np.flatnonzero(np.abs(exact, out=exact) > 0.5 - _UNSURE)
+    if len(unsure):
+        whole[unsure] = np.rint(sigmoid_of(log_odds[unsure]) * (1 / _PROBABILITY))
+    whole *= _PROBABILITY
+    return whole
 
 
 def signs_of(masks: BoolArray, cases: FitCases) -> FloatArray:
     """The sign of each condition's own lift over the share of fraud at the time."""
-    return np.sign(_excess(cases) @ masks)
+    return np.sign(cut(_excess(cases)) @ masks)
 
 
 def _excess(cases: FitCases) -> FloatArray:
@@ -122,14 +144,13 @@ def margins(masks: BoolArray, cases: FitCases, fitted: Fitted) -> FloatArray:
     frame = fitted.calibration
     known = frame.intercept if cases.knowledge is None else frame.intercept + frame.knowledge_scale * cases.knowledge
     given = known if cases.offset is None else known + cases.offset
-    margin: npt.NDArray[Any] = given + masks.astype(np.float32) @ fitted.weights.astype(np.float32)
-    return margin
+    return MaskProducts(masks).by_row(fitted.weights) + given
 
 
 def loss_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
     """The mean log-loss."""
     margin = margins(masks, cases, fitted)
-    return float(cases.weights @ _loss(margin, cases.labels) / cases.weights.sum())
+    return float((cases.weights * _loss(margin, cases.labels)).sum() / cases.weights.sum())
 
 
 def fit(
@@ -166,7 +187,7 @@ def _first_frame(cases: FitCases) -> Calibration:
     if cases.knowledge is not None:
         return GENERAL
     base = min(max(cases.base_rate, 1e-6), 1 - 1e-6)
-    return Calibration(intercept=float(np.log(base / (1 - base))), knowledge_scale=0.0, base_rate=base)
+    return Calibration(intercept=log(base / (1 - base)), knowledge_scale=0.0, base_rate=base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,46 +239,56 @@ class _Problem:
         has_knowledge = groups.knowledge is not None
         self.counts, self.frauds = groups.counts, groups.frauds
         self.offset = np.zeros(count) if groups.offset is None else groups.offset
-        self.design = np.empty((count, conditions + 2), dtype=np.float32)
-        self.design[:, 0], self.design[:, 2:] = 1.0, groups.masks
-        self.design[:, 1] = 0.0 if groups.knowledge is None else groups.knowledge
+        self.knowledge = groups.knowledge
+        self.products = MaskProducts(groups.masks)
         frame = start.calibration
         self.start = np.concatenate([[frame.intercept, frame.knowledge_scale], start.weights])
         self.anchor = np.array([first.intercept, 1.0])
-        p = probabilities(margins(groups.masks, FitCases(groups.frauds > 0, groups.knowledge, groups.offset), start))
+        p = probabilities(self._margins(self.start) + self.offset)
         curvature = self.counts * np.maximum(p * (1 - p), 0.01)
         trust = options.trust_in_knowledge if has_knowledge else 1.0
         steady = 0.01 if has_knowledge else options.steady_level * float(curvature.sum())
         self.ridge = np.concatenate([[steady, trust], np.full(conditions, options.shrinkage)])
-        exact = self.counts * p * (1 - p)
-        sums = np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
-        information = sums[0]  # masks are their own squares
-        information[1] = curvature @ np.square(self.design[:, 1])
+        information = self._sums(curvature)  # masks are their own squares
+        information[1] = 0.0 if self.knowledge is None else (curvature * np.square(self.knowledge)).sum()
         self.scale = np.sqrt(information + self.ridge + 1e-3)
-        self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(sums[1, 2:], 0) + 1e-3)])
+        exact = self.products.by_column(self.counts * p * (1 - p))
+        self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(exact + 1e-3)])
         if prices is not None:
             self.lasso[2:] *= prices
-        self.signs = np.sign(sums[2, 2:])
+        self.signs = np.sign(self.products.by_column(groups.excess))
         self.lipschitz = 1.3 * self._largest_curvature(curvature)
+
+    def _margins(self, plain: FloatArray) -> FloatArray:
+        """The log-odds of each group with these coefficients, less the offset."""
+        found = self.products.by_row(plain[2:])
+        found += plain[0]
+        if self.knowledge is not None:
+            found += plain[1] * self.knowledge
+        return found
+
+    def _sums(self, numbers: FloatArray) -> FloatArray:
+        """For each coefficient the sum of these numbers over the groups that it counts in."""
+        known = 0.0 if self.knowledge is None else float((numbers * self.knowledge).sum())
+        return np.concatenate([[numbers.sum(), known], self.products.by_column(numbers)])
 
     def _largest_curvature(self, curvature: FloatArray) -> float:
         vector = np.ones(len(self.scale)) / np.sqrt(len(self.scale))
         largest = 1.0
         for _ in range(8):
-            seen = self.design @ (vector / self.scale).astype(np.float32)
-            moved = (self.design.T @ (curvature * seen).astype(np.float32)) / self.scale
-            moved = moved + self.ridge * vector / np.square(self.scale)
-            largest = float(np.linalg.norm(moved))
+            moved = self._sums(curvature * self._margins(vector / self.scale)) / self.scale
+            moved += self.ridge * vector / np.square(self.scale)
+            largest = float(np.sqrt(np.square(moved).sum()))
             vector = moved / largest
         return largest
 
     def gradient(self, scaled: FloatArray) -> FloatArray:
         """The gradient of the smooth part, in scaled coordinates."""
         plain = scaled / self.scale
-        error = self.counts * probabilities(self.design @ plain.astype(np.float32) + self.offset) - self.frauds
+        error = self.counts * probabilities(self._margins(plain) + self.offset) - self.frauds
         pull = self.ridge * plain
         pull[:2] -= self.ridge[:2] * self.anchor
-        slope: FloatArray = ((self.design.T @ error.astype(np.float32)) + pull) / self.scale
+        slope: FloatArray = (self._sums(error) + pull) / self.scale
         return slope
 
     def shrunk(self, moved: FloatArray) -> FloatArray:
@@ -274,7 +305,7 @@ def _descend(problem: _Problem, steps: int) -> FloatArray:
     for _ in range(steps):
         following = problem.shrunk(ahead - problem.gradient(ahead) / problem.lipschitz)
         change = following - current
-        if float((ahead - following) @ change) > 0:  # it overshot: restart the momentum
+        if float(((ahead - following) * change).sum()) > 0:  # it overshot: restart the momentum
             momentum, ahead = 1.0, following.copy()
         else:
             faster = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
@@ -350,9 +381,9 @@ def separation(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
     if not len(cases.labels):
         return 0.0
     spoken, usual = _spoken(fitted, masks, cases), cases.base_rate
-    apart = cases.weights * (spoken - float(cases.weights @ spoken / cases.weights.sum()))
-    error = float(np.sqrt(usual * (1 - usual) * (apart @ apart)))
-    return float(apart @ (cases.labels - usual)) / error if error else 0.0
+    apart = cases.weights * (spoken - float((cases.weights * spoken).sum() / cases.weights.sum()))
+    error = float(np.sqrt(usual * (1 - usual) * np.square(apart).sum()))
+    return float((apart * (cases.labels - usual)).sum()) / error if error else 0.0
 
 
 def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
@@ -374,10 +405,10 @@ def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
     for _ in range(50):
         p = probabilities(level + slope * said)
         error, curvature = counts * p - frauds, counts * p * (1 - p)
-        gradient = np.array([error.sum(), error @ said + (slope - 1.0)])
-        cross = float(curvature @ said)
-        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ said**2 + 1.0]])
-        step = np.linalg.solve(hessian, gradient)
+        gradient = np.array([error.sum(), (error * said).sum() + (slope - 1.0)])
+        cross = float((curvature * said).sum())
+        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, (curvature * said**2).sum() + 1.0]])
+        step = solve(hessian, gradient)
         step *= min(1.0, _FARTHEST / max(abs(step[0]) + abs(step[1]) * furthest, 1e-12))
         before = level, slope
         level, slope = level - float(step[0]), float(np.clip(slope - float(step[1]), GENTLEST, STEEPEST))
@@ -390,7 +421,7 @@ def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
     said, counts, frauds = _by_score(spoken, cases)
     for _ in range(50):
         p = probabilities(level + said)
-        step = (float(frauds.sum()) - float(counts @ p)) / max(float(counts @ (p * (1 - p))), 1e-9)
+        step = (float(frauds.sum()) - float((counts * p).sum())) / max(float((counts * p * (1 - p)).sum()), 1e-9)
         level += min(max(step, -_FARTHEST), _FARTHEST)
         if abs(step) < 1e-9:
             break
@@ -411,7 +442,7 @@ def improving(masks: BoolArray, cases: FitCases, fitted: Fitted, options: FitOpt
     """The conditions that lower the log-loss of unseen cases, one after the other, the strongest first."""
     alone = fit(masks[:, :0], cases, options)
     log_odds = margins(masks[:, :0], cases, alone)
-    strength = np.abs(fitted.weights) * np.sqrt(cases.weights @ masks)
+    strength = np.abs(fitted.weights) * np.sqrt(cut(cases.weights) @ masks)
     fold = np.random.default_rng(0).permutation(len(log_odds)) % _FOLDS
     kept = np.zeros(masks.shape[1], dtype=np.bool_)
     for at in np.argsort(-strength, kind="stable").tolist():
@@ -440,7 +471,7 @@ def _weight(log_odds: FloatArray, frauds: BoolArray, ridge: float) -> float:
 
 
 def _loss(log_odds: FloatArray, frauds: BoolArray | FloatArray) -> FloatArray:
-    return np.logaddexp(0.0, log_odds) - frauds * log_odds
+    return softplus_of(log_odds) - frauds * log_odds
 
 
 # --- the points of the scorecard, fitted to labelled cases and shrunk towards where they started ---
@@ -453,7 +484,7 @@ twenty cases on which a line applies."""
 _ERRORS, _LEAST_POINT_GAIN = 1.0, 2.0
 """Standard errors, and nats in all, by which the log-loss of unseen cases must fall for a fit to count. Where the
 scorecard is nearly always right, the gains are tiny but all alike, so that their error says nothing."""
-_MOST = 20_000
+MOST_POINT_CASES = 20_000
 """Cases that are fitted, the latest ones."""
 _POINT_STEPS, _FARTHEST_POINT = 30, 2.0
 """Newton steps, and the most that one may change the log-odds of a case."""
@@ -472,18 +503,18 @@ class FittedPoints:
 
 def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
     """Fit the points of all lines that apply to any of the cases."""
-    latest = slice(max(0, len(labels) - _MOST), None)
+    latest = slice(max(0, len(labels) - MOST_POINT_CASES), None)
     lines, frauds = lines_in(facts.take(latest)), labels[latest].astype(np.float64)
-    design = np.column_stack([np.ones(len(frauds)), lines])
+    design = np.column_stack([np.ones(len(frauds), dtype=np.bool_), lines])
     with threads_for(design.size):
         return _fitted(facts, latest, design, frauds)
 
 
-def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatArray) -> FittedPoints:
+def _fitted(facts: FactTable, latest: slice, design: BoolArray, frauds: FloatArray) -> FittedPoints:
     fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
     apart = np.stack([_fit_points(design[fold != each], frauds[fold != each]) for each in range(_FOLDS)])[fold]
     lines = design[:, 1:]
-    gains = _loss(design @ _shipped(), frauds) - _loss((design * apart).sum(axis=1), frauds)
+    gains = _loss((design * _shipped()).sum(axis=1), frauds) - _loss((design * apart).sum(axis=1), frauds)
     if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
         return FittedPoints(score_in(facts))
     fitted = zip(scorecard(), _fit_points(design, frauds)[1:].tolist(), lines.sum(axis=0).tolist(), strict=True)
@@ -497,16 +528,16 @@ def _shipped() -> FloatArray:
     return np.array([GENERAL.intercept, *(point.points for point in scorecard())])
 
 
-def _fit_points(design: FloatArray, frauds: FloatArray) -> FloatArray:
+def _fit_points(design: BoolArray, frauds: FloatArray) -> FloatArray:
     """Logistic regression by Newton's method, with a ridge towards the scorecard as it ships."""
-    start = _shipped()
+    start, products = _shipped(), MaskProducts(design)
     fitted = start.copy()
     for _ in range(_POINT_STEPS):
-        p = probabilities(design @ fitted)
-        gradient = design.T @ (p - frauds) + _TRUST * (fitted - start)
-        hessian = (design * (p * (1 - p))[:, None]).T @ design + _TRUST * np.eye(len(start))
-        step = np.linalg.solve(hessian, gradient)
-        step *= min(1.0, _FARTHEST_POINT / max(float(np.abs(design @ step).max(initial=0.0)), 1e-12))
+        p = probabilities(products.by_row(fitted))
+        gradient = products.by_column(p - frauds) + _TRUST * (fitted - start)
+        hessian = (design * cut(p * (1 - p))[:, None]).T @ design + _TRUST * np.eye(len(start))
+        step = solve(hessian, gradient)
+        step *= min(1.0, _FARTHEST_POINT / max(float(np.abs(products.by_row(step)).max(initial=0.0)), 1e-12))
         fitted = fitted - step
         if float(np.abs(step).max()) < 1e-6:
             break

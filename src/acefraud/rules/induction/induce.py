@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from acefraud.rules.induction.fitting import (
     strongest,
     threads_for,
 )
-from acefraud.rules.induction.out_of_time import Checked, History, SplitHistory, sample, spread_of
+from acefraud.rules.induction.out_of_time import Checked, History, SplitHistory, spread_of
 from acefraud.support.arrays import BoolArray
 from acefraud.support.timestamps import time_of
 
@@ -105,7 +104,6 @@ def induce(
     if not history.labels[: split.cut].any():
         return None
     always = frozenset(written)
-    check = cache(split.check)
     if history.knowledge is not None and len(history) <= options.small:
         options = replace(options, chance=1.0)  # there rules are cross-validated
     with threads_for(min(len(history), 2 * options.most_rows) * options.most_bullets):
@@ -116,19 +114,19 @@ def induce(
             searches.append(boosting.run(_part(progress, done, options.searches)))
         least = SEPARATED_TOO if np.mean([bool(search.proven) for search in searches]) >= 0.5 else SEPARATED
         separated = np.mean([search.separation for search in searches]) >= least
+        kept = [search.conditions if separated else search.proven for search in searches]
+        checked = split.check(condition for conditions in kept for condition in conditions)
         found = []
-        for search in searches:
-            conditions = search.conditions if separated else search.proven
-            checked = [check(condition) for condition in conditions]
+        for conditions in kept:
             fitted = _fit_all(split, conditions, checked, options, generator, always=always)
             found.append(FittedRules(conditions, fitted))
         rules = found[0] if len(found) == 1 else distilled(found, split, options, generator, always)
     progress(1.0)
-    spread = spread_of([check(condition) for condition in with_weight(found)])
+    spread = spread_of([checked[condition] for condition in with_weight(found)])
     lessons = tuple(
-        _lesson(condition, check(condition), history, weight, rules.found_again.get(condition), spread=spread)
+        _lesson(condition, checked[condition], weight, rules.found_again.get(condition), spread=spread)
         for condition, weight in zip(rules.conditions, rules.fitted.weights, strict=True)
-        if abs(weight) > NOTHING and check(condition).holds_up and weight * check(condition).side > 0
+        if abs(weight) > NOTHING and checked[condition].holds_up and weight * checked[condition].side > 0
     )
     weights = dict(zip(rules.conditions, rules.fitted.weights.tolist(), strict=True))
     by_hand = {condition: weights[condition] for condition in always if condition in weights}
@@ -157,7 +155,7 @@ def _part(progress: Callable[[float], None], done: int, count: int) -> Callable[
 def _fit_all(
     split: SplitHistory,
     conditions: Sequence[Condition],
-    checked: Sequence[Checked],
+    checked: Mapping[Condition, Checked],
     options: InductionOptions,
     generator: np.random.Generator,
     *,
@@ -167,11 +165,11 @@ def _fit_all(
 
     A pattern that stopped still explains the cases of its time, so it takes part in the fit but becomes no lesson.
     """
-    places, counts = sample(split.history.labels, options.most_rows, generator)
-    cases, rows = split.cases(places, counts), split.history.rows(places)
+    places, counts = split.sample(options.most_rows, generator)
+    cases, rows = split.cases(places, counts), split.history.facts.take(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
-    for index, (condition, each) in enumerate(zip(conditions, checked, strict=True)):
-        if each.holds_up or each.stopped:
+    for index, condition in enumerate(conditions):
+        if checked[condition].holds_up or checked[condition].stopped:
             masks[:, index] = condition.holds_in(rows)
     masks &= distinct(nearly_same(masks, counts), conditions, always)
     fitted = fit(masks, cases, options.fit)
@@ -181,7 +179,7 @@ def _fit_all(
     for _ in range(_FINAL_FITS - 1):
         spoken = strongest(masks, fitted.weights, options.most_cited)
         fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
-    kept = np.array([condition.holds_up for condition in checked], dtype=np.bool_)
+    kept = np.array([checked[condition].holds_up for condition in conditions], dtype=np.bool_)
     fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
     kept = worth_keeping(fitted.weights, masks, cases, options.most_bullets, are_in(conditions, always))
     fitted = replace(fitted, weights=fitted.weights * kept)
@@ -199,11 +197,9 @@ def _set_to_later(
 
 
 def _lesson(
-    condition: Condition, checked: Checked, history: History, weight: float, found_again: float | None, *, spread: float
+    condition: Condition, checked: Checked, weight: float, found_again: float | None, *, spread: float
 ) -> Lesson:
-    first, last = None, None
-    if history.times is not None and checked.span:
-        first, last = (time_of(int(history.times[at])) for at in checked.span)
+    first, last = (None, None) if checked.span is None else map(time_of, checked.span)
     evidence = Evidence(
         learnt=checked.learnt,
         base_rate=checked.base_rate,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import FitCases
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.hashes import Hashes, mixed
 
 ENOUGH = 10
 """Later cases from which on their record decides. Fewer must contradict a condition beyond chance to reject it."""
@@ -47,7 +48,7 @@ class Checked:
     holds_up: bool
     stopped: bool
     span: tuple[int, int] | None
-    """The first and the last case on which it held."""
+    """The first and the last time at which it held, if times are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +78,40 @@ class Periods:
         """The share of fraud at the time of each case."""
         return self.shares[self.codes // 2]
 
-    def in_rows(self, order: IntArray) -> Periods:
-        """The periods of the rows of a table. `order` has the row of each case."""
-        codes = np.empty_like(self.codes)
-        codes[order] = self.codes
-        return replace(self, codes=codes)
+
+class Tally(NamedTuple):
+    """On how many cases of each code a condition holds, and from when to when."""
+
+    counts: IntArray
+    span: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, mask: BoolArray, codes: npt.NDArray[np.uint8], times: IntArray | None = None) -> Tally:
+        """The tally of the cases on which a condition holds."""
+        held = None if times is None else times[mask]
+        span = None if held is None or not len(held) else (int(held.min()), int(held.max()))
+        return cls(np.bincount(codes[mask], minlength=2 * STRETCHES + 2), span)
+
+    def plus(self, other: Tally) -> Tally:
+        """The tally of the cases of both."""
+        spans = [span for span in (self.span, other.span) if span is not None]
+        span = (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+        return Tally(self.counts + other.counts, span)
 
 
-def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None) -> Checked:
+def check(tally: Tally, periods: Periods) -> Checked:
     """Compare the cases after the cut with those before it, beside the share of fraud that was usual at the time.
 
     >>> labels = np.array([True] * 20 + [False] * 60 + [True] * 5 + [False] * 15)
     >>> even = np.arange(100) % 4 == 0
-    >>> check(even, Periods.of(even, 80)).holds_up
+    >>> periods = Periods.of(even, 80)
+    >>> check(Tally.of(even, periods.codes), periods).holds_up
     True
-    >>> check(np.arange(1000) < 200, Periods.of(np.repeat(labels, 10), 800)).stopped
+    >>> periods = Periods.of(np.repeat(labels, 10), 800)
+    >>> check(Tally.of(np.arange(1000) < 200, periods.codes), periods).stopped
     True
     """
-    counts = np.bincount(periods.codes[mask], minlength=len(periods.totals)).reshape(-1, 2)
+    counts = tally.counts.reshape(-1, 2)
     totals = periods.totals.reshape(-1, 2)
     learnt, later = (Record(support=int(part.sum()), frauds=int(part[:, 1].sum())) for part in _split(counts))
     before, after = (int(part.sum()) for part in _split(totals))
@@ -108,12 +125,7 @@ def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None
     base_rate = float(shown[:, 1].sum() / cases) if cases else 0.0
     record = later if later.support >= ENOUGH_TO_SHOW else learnt
     agrees = side * ((record.precision or 0.0) - base_rate) > LEAST_LIFT * base_rate
-    return Checked(learnt, later, base_rate, cases, side, confirmed and agrees and not stopped, stopped, span)
-
-
-def span_of(mask: BoolArray) -> tuple[int, int] | None:
-    """The first and the last case on which a condition holds."""
-    return (int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())) if mask.any() else None
+    return Checked(learnt, later, base_rate, cases, side, confirmed and agrees and not stopped, stopped, tally.span)
 
 
 def _split(by_period: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -166,13 +178,54 @@ def _excess(counts: IntArray, shares: FloatArray) -> _Excess:
     return _Excess(frauds, frauds / variance, 1 / math.sqrt(variance), frauds / math.sqrt(variance))
 
 
+class CaseFacts(Protocol):
+    """The facts of labelled cases, wherever they are. Rows are the places of cases in the order of the history."""
+
+    def take(self, rows: IntArray) -> FactTable:
+        """The facts of some of the cases."""
+
+    def tally(
+        self, conditions: Sequence[Condition], codes: npt.NDArray[np.uint8], times: IntArray | None
+    ) -> list[Tally]:
+        """The tally of each condition. `codes` and `times` are those of all cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactsInMemory:
+    """The facts of cases as one table."""
+
+    table: FactTable
+    order: IntArray | None = None
+    """The row of the table for each case, if they are not in its order. The table itself may be large: it stays."""
+
+    def take(self, rows: IntArray) -> FactTable:
+        """The facts of some of the cases."""
+        return self.table.take(rows if self.order is None else self.order[rows])
+
+    def tally(
+        self, conditions: Sequence[Condition], codes: npt.NDArray[np.uint8], times: IntArray | None
+    ) -> list[Tally]:
+        """The tally of each condition."""
+        if self.order is not None:
+            codes, times = by_row(codes, self.order), None if times is None else by_row(times, self.order)
+        return [Tally.of(condition.holds_in(self.table), codes, times) for condition in conditions]
+
+
+def by_row(values: npt.NDArray[Any], order: IntArray) -> npt.NDArray[Any]:
+    """The values of cases by the rows of a table. `order` has the row of each case."""
+    found = np.empty_like(values)
+    found[order] = values
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Labelled cases in order of time, or in an order that was drawn if times are unknown."""
 
-    table: FactTable
-    """Their facts, as they came."""
+    facts: CaseFacts
     labels: BoolArray
+    hashes: Hashes
+    """What samples are drawn by, so that they do not depend on the order."""
     knowledge: FloatArray | None = None
     """The scorecard's sum for each case; None if general knowledge is not used."""
     offset: FloatArray | None = None
@@ -180,21 +233,9 @@ class History:
     times: IntArray | None = None
     weights: FloatArray | None = None
     """How much each case counts in a fit; None if all count alike."""
-    order: IntArray | None = None
-    """The row of the table for each case, if they are not in its order. The table itself may be large: it stays."""
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def in_order(self, order: IntArray) -> History:
-        """The cases in another order than that of the table, which stays as it is."""
-        known = {name: getattr(self, name) for name in ("knowledge", "offset", "times", "weights")}
-        moved = {name: part[order] for name, part in known.items() if part is not None}
-        return replace(self, labels=self.labels[order], order=order, **moved)
-
-    def rows(self, places: IntArray) -> FactTable:
-        """The facts of some of the cases."""
-        return self.table.take(places if self.order is None else self.order[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +245,6 @@ class SplitHistory:
     history: History
     cut: int
     periods: Periods
-    """Of the rows of the table."""
     usual: FloatArray
     """The share of fraud at the time of each case, where each counts by its weight."""
 
@@ -213,8 +253,7 @@ class SplitHistory:
         cut = round(len(history.labels) * (1 - later_share))
         periods = Periods.of(history.labels, cut)
         weighted = periods if history.weights is None else Periods.of(history.labels, cut, history.weights)
-        in_rows = periods if history.order is None else periods.in_rows(history.order)
-        return cls(history, cut, in_rows, weighted.usual)
+        return cls(history, cut, periods, weighted.usual)
 
     def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
         """Some of the cases, to fit weights on."""
@@ -223,20 +262,29 @@ class SplitHistory:
         taken = every.take(places)
         return replace(taken, counts=counts * taken.weights)
 
-    def check(self, condition: Condition) -> Checked:
-        """Whether a condition holds out of time."""
-        mask = condition.holds_in(self.history.table)
-        return check(mask, self.periods, None if self.history.times is None else span_of(mask))
+    def check(self, conditions: Iterable[Condition]) -> dict[Condition, Checked]:
+        """Whether conditions hold out of time."""
+        distinct = list(dict.fromkeys(conditions))
+        tallies = self.history.facts.tally(distinct, self.periods.codes, self.history.times)
+        return {each: check(tally, self.periods) for each, tally in zip(distinct, tallies, strict=True)}
+
+    def sample(
+        self, most: int, generator: np.random.Generator, *, start: int = 0, end: int | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Positions of at most `most` frauds and `most` others, in order, and how many cases each stands for."""
+        labels = self.history.labels[start:end]
+        counts = np.ones(len(labels))
+        for kind in (True, False):
+            of_kind = labels == kind
+            count = int(of_kind.sum())
+            if count > most:
+                drawn = drawn_by(self.history.hashes[start:end][of_kind], generator)
+                taken = drawn <= np.partition(drawn, most - 1)[most - 1]
+                counts[of_kind] = np.where(taken, count / int(taken.sum()), 0.0)
+        places = np.flatnonzero(counts)
+        return places + start, counts[places]
 
 
-def sample(labels: BoolArray, most: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Positions of at most `most` frauds and `most` others, in order, and how many cases each stands for."""
-    chosen, counts = [], []
-    for kind in (True, False):
-        places = np.flatnonzero(labels == kind)
-        drawn = places if len(places) <= most else generator.choice(places, most, replace=False)
-        chosen.append(drawn)
-        counts.append(np.full(len(drawn), len(places) / max(1, len(drawn))))
-    together = np.concatenate(chosen)
-    order = np.argsort(together, kind="stable")
-    return together[order], np.concatenate(counts)[order]
+def drawn_by(hashes: Hashes, generator: np.random.Generator) -> Hashes:
+    """Random numbers that are a function of the hashes: a case gets the same whichever others there are."""
+    return mixed(hashes ^ generator.integers(0, 2**64, dtype=np.uint64))

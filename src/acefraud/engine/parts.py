@@ -1,0 +1,449 @@
+"""A labelled history in parts that need not fit into memory together.
+
+Only times, labels and hashes of ids are held for all rows. Facts stay in the parts, wherever the runner keeps them.
+What is learnt is the same as from one piece: samples are drawn by hashes, and whatever concerns all rows is a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.condition import Condition
+from acefraud.core.table import Columns, FactTable
+from acefraud.core.transactions import Cases, Ids, Transactions
+from acefraud.datasets import SchemaMapping, load_dataset
+from acefraud.datasets.history_facts import EntityPast, has_amounts, usual_known_at
+from acefraud.engine.entity_memory import time_facts_of
+from acefraud.errors import InputError
+from acefraud.facts.extraction import facts_in
+from acefraud.facts.time_facts import with_time_facts
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.rules.induction.fitting import MOST_POINT_CASES, fit_points
+from acefraud.rules.induction.out_of_time import STRETCHES, Tally, by_row
+from acefraud.rules.scorecard import score_in
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.hashes import Hashes, hashes_of
+from acefraud.support.runners import Progress, Runner, computed
+from acefraud.support.timestamps import UNKNOWN, last_plausible
+
+Steps = Callable[[str], Progress]
+"""Begins to show a step of the work by its name; what it returns is called with the share that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPart:
+    """Some of the rows of a history, with all their facts."""
+
+    cases: Cases
+    waiting: Transactions
+
+
+@dataclass(frozen=True, slots=True)
+class PartSummary:
+    """What is held of a part."""
+
+    times: IntArray
+    labels: BoolArray
+    hashes: Hashes
+    waiting_times: IntArray
+    names: tuple[str, ...]
+    """The facts that its rows know."""
+    texts: bool
+    bad_rows: int
+    unlabelled: int
+    unreadable: int
+
+    @property
+    def rows(self) -> int:
+        """All rows, also those that are no cases."""
+        return len(self.times) + self.unlabelled + self.bad_rows
+
+    @classmethod
+    def of(cls, part: HistoryPart, bad_rows: int, unlabelled: int, unreadable: int) -> PartSummary:
+        rows = part.cases.transactions
+        return cls(
+            rows.times,
+            part.cases.labels,
+            hashes_of(rows.ids),
+            part.waiting.times,
+            tuple(rows.facts.names),
+            rows.texts is not None,
+            bad_rows,
+            unlabelled,
+            unreadable,
+        )
+
+
+def sources_of(pattern: str) -> list[str]:
+    """The files that a pattern with * or the name of a folder stands for, sorted by name; none if it is neither."""
+    if Path(pattern).is_dir():
+        return sorted(str(path) for path in Path(pattern).iterdir() if path.is_file() and path.name[0] not in "._")
+    return sorted(glob(pattern, recursive=True)) if any(sign in pattern for sign in "*?[") else []
+
+
+def read_part(source: Any, mapping: SchemaMapping, strict: bool, ids: bool = True) -> tuple[HistoryPart, PartSummary]:
+    """A file or a data frame. Ids that are made from content are numbered later, when all parts are known."""
+    rows = computed(source)
+    if getattr(rows, "empty", False) is True:  # as a partition of Dask may be
+        part = HistoryPart(Cases.of(()), Transactions.of(()))
+        return part, PartSummary.of(part, 0, 0, 0)
+    data = load_dataset(rows, mapping=mapping, strict=strict, ids=ids)
+    cases = data.train
+    if not mapping.id:
+        cases = _with_ids(cases, np.array([_unnumbered(name) for name in cases.transactions.ids], dtype=object))
+    part = HistoryPart(cases, data.waiting)
+    return part, PartSummary.of(part, len(data.bad_rows), data.unlabelled, data.unreadable)
+
+
+def _unnumbered(content_id: str) -> str:
+    return "-".join(content_id.split("-")[:2])
+
+
+def _with_ids(cases: Cases, ids: Ids) -> Cases:
+    rows = cases.transactions
+    moved = Transactions(ids, rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities)
+    return Cases(moved, cases.labels, known_at=cases.known_at, difficulty=cases.difficulty, weights=cases.weights)
+
+
+def _numbered(part: HistoryPart, rows: IntArray, numbers: IntArray) -> tuple[HistoryPart, Hashes]:
+    """A part in which the ids of some rows end in a number."""
+    ids = part.cases.transactions.ids.copy()
+    ids[rows] = [f"{name}-{number}" for name, number in zip(ids[rows], numbers, strict=True)]
+    return replace(part, cases=_with_ids(part.cases, ids)), hashes_of(ids)
+
+
+def _moved(part: HistoryPart, start: int) -> tuple[HistoryPart, Hashes]:
+    """A part whose rows are numbered from a place on."""
+    numbers = (int(name.removeprefix("row-")) for name in part.cases.transactions.ids)
+    ids = np.array([f"row-{start + number}" for number in numbers], dtype=object)
+    return replace(part, cases=_with_ids(part.cases, ids)), hashes_of(ids)
+
+
+# --- the history of entities: rows change places, so that each bucket has whole entities ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The rows of a part whose entities belong into one bucket."""
+
+    places: IntArray
+    """Their places among the cases of the part, then the waiting ones."""
+    past: EntityPast
+
+
+def _dealt(part: HistoryPart, mapping: SchemaMapping, column: str, buckets: int) -> list[_Piece]:
+    """The rows of a part by the bucket of their entity in a column. Rows without one are in none."""
+    past = EntityPast.of(mapping, part.cases, part.waiting)
+    codes, words = past.rows.entities.get(column, (np.full(len(past.labels), -1), ()))
+    bucket = np.append(hashes_of(words) % np.uint64(buckets), np.uint64(buckets)).astype(np.int64)[codes]
+    rows = [np.flatnonzero(bucket == number) for number in range(buckets)]
+    return [_Piece(places, past.take(places)) for places in rows]
+
+
+def _history(pieces: list[_Piece], mapping: SchemaMapping, column: str, last: int) -> list[Columns]:
+    """The facts of the entities in a bucket, for the piece of each part."""
+    if not any(len(piece.places) for piece in pieces):
+        return [Columns()] * len(pieces)
+    found = EntityPast.stacked([piece.past for piece in pieces]).facts(mapping, last, column)
+    ends = np.cumsum([len(piece.places) for piece in pieces]).tolist()
+    return [found.take(slice(start, end)) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _joined(
+    part: HistoryPart, pieces: list[_Piece], facts: list[Columns], mapping: SchemaMapping, names: Sequence[str]
+) -> tuple[HistoryPart]:
+    """A part with its facts from history, those of each column and bucket put back in their places."""
+    count = len(part.cases)
+    if mapping.history is not None and mapping.history.entities:
+        kinds = mapping.history.facts(amounts=has_amounts(mapping))
+        numbers = {name: np.full(count, np.nan) for name, kind in kinds.items() if kind == "number"}
+        flags = {name: np.full(count, -1, dtype=np.int8) for name, kind in kinds.items() if kind == "flag"}
+        for piece, found in zip(pieces, facts, strict=True):
+            labelled = piece.places < count
+            for into, given in ((numbers, found.numbers), (flags, found.flags)):
+                for name, values in given.items():
+                    into[name][piece.places[labelled]] = values[labelled]
+        part = replace(part, cases=part.cases.with_facts(part.cases.facts.beside(Columns(numbers, flags))))
+    if names:
+        part = replace(part, cases=part.cases.with_facts(with_time_facts(part.cases.transactions, names).facts))
+    return (replace(part, cases=part.cases.with_facts(facts_in(part.cases.transactions))),)
+
+
+# --- what is asked of a part later ---
+
+
+def _taken(part: HistoryPart, rows: IntArray) -> Cases:
+    return part.cases.take(rows)
+
+
+def _facts_taken(part: HistoryPart, rows: IntArray) -> FactTable:
+    return part.cases.facts.take(rows)
+
+
+def _tallied(
+    part: HistoryPart, conditions: Sequence[Condition], codes: npt.NDArray[np.uint8], timed: bool
+) -> list[Tally]:
+    times = part.cases.transactions.times if timed else None
+    return [Tally.of(condition.holds_in(part.cases.facts), codes, times) for condition in conditions]
+
+
+def _held(part: HistoryPart, condition: Condition) -> npt.NDArray[np.uint8]:
+    return np.packbits(condition.holds_in(part.cases.facts))
+
+
+def _scored(part: HistoryPart, points: dict[str, float]) -> FloatArray:
+    return score_in(part.cases.facts, points)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class PartedCases:
+    """The labelled cases of a history in parts, in order of time. To learning they are what `LabelledFacts` are."""
+
+    runner: Runner
+    handles: tuple[Any, ...]
+    """Of the parts."""
+    starts: IntArray
+    """The first row of each part, and the number of all rows."""
+    order: IntArray
+    """The row of each case."""
+    labels: BoolArray
+    times: IntArray
+    hashes: Hashes
+    from_texts: bool
+    weights: None = None
+    after_change: bool = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def frauds(self) -> int:
+        """How many were fraud."""
+        return int(self.labels.sum())
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether every case has a time."""
+        return bool((self.times != UNKNOWN).all())
+
+    def take(self, rows: IntArray) -> LabelledFacts:
+        """Some of the cases, in memory."""
+        return LabelledFacts.of(self.cases(rows))
+
+    def cases(self, rows: IntArray) -> Cases:
+        """Some of the cases with all that is known of them, in memory."""
+        found, back = self._ask(_taken, self.order[rows])
+        return Cases.stacked(found).take(back)
+
+    def facts_in(self, order: IntArray | None) -> PartedFacts:
+        """The facts of the cases in this order, or in their own."""
+        return PartedFacts(self, self.order if order is None else self.order[order])
+
+    def holds(self, condition: Condition) -> BoolArray:
+        """The cases on which a condition holds."""
+        packed = self.runner.map(_held, [(handle, condition) for handle in self.handles])
+        sizes = np.diff(self.starts).tolist()
+        bits = [np.unpackbits(part, count=size) for part, size in zip(packed, sizes, strict=True)]
+        return np.concatenate(bits).astype(np.bool_)[self.order]
+
+    def knowledge(self) -> tuple[FloatArray | None, dict[str, float]]:
+        """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
+        if not self.from_texts or not len(self):
+            return None, {}
+        latest = np.arange(max(0, len(self) - MOST_POINT_CASES), len(self))
+        known = self.take(latest)
+        fitted = fit_points(known.facts, known.labels)
+        scored = self.runner.map(_scored, [(handle, fitted.points) for handle in self.handles])
+        sums = np.concatenate(scored)[self.order]
+        sums[latest] = fitted.sums
+        return sums, fitted.points
+
+    def _ask(self, function: Callable[..., Any], rows: IntArray) -> tuple[list[Any], IntArray]:
+        """What a function says of the parts that have some of the rows, and where each row is in that."""
+        by_part = np.argsort(rows, kind="stable")
+        ends = np.searchsorted(rows[by_part], self.starts).tolist()
+        asked = [
+            (handle, rows[by_part][start:end] - self.starts[at])
+            for at, (handle, start, end) in enumerate(zip(self.handles, ends, ends[1:], strict=False))
+            if end > start or at == 0
+        ]
+        return self.runner.map(function, asked), np.argsort(by_part, kind="stable")
+
+
+@dataclass(frozen=True, slots=True)
+class PartedFacts:
+    """The facts of cases in parts."""
+
+    among: PartedCases
+    order: IntArray
+
+    def take(self, rows: IntArray) -> FactTable:
+        """The facts of some of the cases."""
+        found, back = self.among._ask(_facts_taken, self.order[rows])
+        return FactTable.stacked(found).take(back)
+
+    def tally(
+        self, conditions: Sequence[Condition], codes: npt.NDArray[np.uint8], times: IntArray | None
+    ) -> list[Tally]:
+        """The tally of each condition: the sum of those of the parts."""
+        every, starts = by_row(codes, self.order), self.among.starts.tolist()
+        calls = [
+            (handle, list(conditions), every[start:end], times is not None)
+            for handle, start, end in zip(self.among.handles, starts, starts[1:], strict=False)
+        ]
+        found = [Tally(np.zeros(2 * STRETCHES + 2, dtype=np.int64))] * len(conditions)
+        for of_part in self.among.runner.map(_tallied, calls):
+            found = [one.plus(other) for one, other in zip(found, of_part, strict=True)]
+        return found
+
+
+ROWS_IN_BUCKET = 500_000
+"""About how many rows are in a bucket, to derive their history at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartedHistory:
+    """A labelled history in parts, and how it was read."""
+
+    name: str
+    mapping: SchemaMapping
+    cases: PartedCases
+    last: int
+    """The last plausible time; `UNKNOWN` if all are plausible."""
+    bad_rows: int
+    unlabelled: int
+    unreadable: int
+
+    @classmethod
+    def read(
+        cls,
+        sources: Sequence[Any],
+        mapping: SchemaMapping,
+        runner: Runner,
+        steps: Steps = lambda _: lambda _: None,
+        *,
+        name: str = "parts",
+        strict: bool = False,
+        ids: bool = True,
+    ) -> PartedHistory:
+        """Read all parts with one mapping, and derive the facts of every row. `ids` are as in `load_dataset`.
+
+        Raises InputError if a part cannot be read with the mapping, or if two rows have the same id.
+        """
+        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading"))
+        parts = [part for part, _ in kept]
+        summaries: list[PartSummary] = runner.map(_same, [(summary,) for _, summary in kept])
+        hashes = [summary.hashes for summary in summaries]
+        if mapping.id and ids:
+            _check_ids(np.concatenate(hashes))
+        elif not mapping.id and (ids or mapping.entities):
+            parts, hashes = _with_numbers(parts, hashes, runner)
+        elif not mapping.id:
+            starts = np.cumsum([0, *(each.rows for each in summaries)]).tolist()
+            moved = runner.keep(_moved, list(zip(parts, starts, strict=False)), 2)
+            parts, hashes = [part for part, _ in moved], runner.map(_same, [(some,) for _, some in moved])
+        times = np.concatenate([summary.times for summary in summaries])
+        last = last_plausible(np.concatenate([times, *(summary.waiting_times for summary in summaries)]))
+        parts = _with_history(parts, mapping, last, runner, steps, rows=len(times))
+        return cls(
+            name,
+            mapping,
+            _ordered(runner, parts, summaries, np.concatenate(hashes)),
+            last,
+            *(sum(getattr(each, name) for each in summaries) for name in ("bad_rows", "unlabelled", "unreadable")),
+        )
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def frauds(self) -> int:
+        """How many cases were fraud."""
+        return self.cases.frauds
+
+    def recent(self, first: int | None) -> tuple[Cases, Transactions]:
+        """The cases that happened, or whose label came, after a time, and all that wait for their label."""
+        found = self.cases.runner.map(_recent, [(handle, self.mapping, first) for handle in self.cases.handles])
+        return Cases.stacked([cases for cases, _ in found]), Transactions.stacked([waiting for _, waiting in found])
+
+
+def _recent(part: HistoryPart, mapping: SchemaMapping, first: int | None) -> tuple[Cases, Transactions]:
+    if first is None or mapping.history is None:
+        return part.cases, part.waiting
+    known_at = usual_known_at(part.cases, mapping.history)
+    return part.cases.take(np.maximum(part.cases.transactions.times, known_at) > first), part.waiting
+
+
+def _check_ids(hashes: Hashes) -> None:
+    repeated = len(hashes) - len(np.unique(hashes))
+    if repeated:
+        raise InputError(f"{repeated:,} rows have an id that another row has, in the same part or in another one")
+
+
+def _with_numbers(parts: list[Any], hashes: list[Hashes], runner: Runner) -> tuple[list[Any], list[Hashes]]:
+    """Rows with the same content get a number from the second on, as in a single file."""
+    every = np.concatenate(hashes)
+    order = np.argsort(every, kind="stable")
+    first = np.append(True, every[order[1:]] != every[order[:-1]])
+    numbers = np.empty(len(every), dtype=np.int64)
+    numbers[order] = np.arange(len(every)) - np.maximum.accumulate(np.where(first, np.arange(len(every)), 0)) + 1
+    split = np.split(numbers, np.cumsum([len(some) for some in hashes])[:-1])
+    again = [np.flatnonzero(some > 1) for some in split]
+    calls = [(part, rows, some[rows]) for part, rows, some in zip(parts, again, split, strict=True)]
+    changed = [at for at, rows in enumerate(again) if len(rows)]
+    parts, hashes = list(parts), list(hashes)
+    for at, (part, of_part) in zip(changed, runner.keep(_numbered, [calls[at] for at in changed], 2), strict=True):
+        parts[at] = part
+        hashes[at] = runner.map(_same, [(of_part,)])[0]
+    return parts, hashes
+
+
+def _with_history(
+    parts: list[Any], mapping: SchemaMapping, last: int, runner: Runner, steps: Steps, *, rows: int
+) -> list[Any]:
+    """Each part with its facts from the history of entities and from the time."""
+    pieces: list[list[Any]] = [[] for _ in parts]
+    facts: list[list[Any]] = [[] for _ in parts]
+    buckets = -(-rows // ROWS_IN_BUCKET)
+    for column in mapping.history.entities if mapping.history else ():
+        show = steps(f"history of {column}")
+        dealt = runner.keep(_dealt, [(part, mapping, column, buckets) for part in parts], buckets)
+        calls = [([of_part[bucket] for of_part in dealt], mapping, column, last) for bucket in range(buckets)]
+        found = runner.keep(_history, calls, len(parts), show)
+        for at in range(len(parts)):
+            pieces[at] += dealt[at]
+            facts[at] += [of_bucket[at] for of_bucket in found]
+    names = time_facts_of(mapping.describe())
+    each = [(part, some, of_part, mapping, names) for part, some, of_part in zip(parts, pieces, facts, strict=True)]
+    joined = runner.keep(_joined, each, 1, steps("facts"))
+    runner.forget([*parts, *(handle for some in (*pieces, *facts) for handle in some)])
+    return [part for (part,) in joined]
+
+
+def _ordered(runner: Runner, parts: list[Any], summaries: list[PartSummary], hashes: Hashes) -> PartedCases:
+    """All cases in order of time, those at the same time by the hashes of their ids, or as they are without times."""
+    times = np.concatenate([summary.times for summary in summaries])
+    timed = bool((times != UNKNOWN).all())
+    order = np.lexsort((hashes, times)) if timed else np.arange(len(times))
+    return PartedCases(
+        runner,
+        tuple(parts),
+        np.cumsum([0, *(len(summary.times) for summary in summaries)]),
+        order,
+        np.concatenate([summary.labels for summary in summaries])[order],
+        times[order],
+        hashes[order],
+        any(summary.texts for summary in summaries),
+    )

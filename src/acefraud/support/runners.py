@@ -1,0 +1,267 @@
+"""Calls of a function on many parts: in this process, in others on this machine, or on a Dask cluster.
+
+Functions must be pure: a call whose process died is made again, and what it returned may be computed twice.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Protocol
+
+from threadpoolctl import threadpool_limits
+
+from acefraud.errors import ConfigurationError, InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Progress = Callable[[float], None]
+Call = Callable[..., Any]
+
+
+def _silent(_: float) -> None:
+    """No progress is shown."""
+
+
+class Runner(Protocol):
+    """Where calls are made."""
+
+    def map(self, function: Call, calls: Sequence[Sequence[Any]], progress: Progress = _silent) -> list[Any]:
+        """What the function returns for each list of arguments, in order."""
+
+    def keep(
+        self, function: Call, calls: Sequence[Sequence[Any]], pieces: int, progress: Progress = _silent
+    ) -> list[tuple[Any, ...]]:
+        """The same, but results stay where they were made. The function returns a sequence of so many pieces.
+
+        For each call there is a handle of each piece. A handle, alone or in a list, can be an argument of other calls,
+        which get what it stands for.
+        """
+
+    def forget(self, handles: Iterable[Any]) -> None:
+        """Let go of what these handles stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a call returned, in a file."""
+
+    path: Path
+
+    def load(self) -> Any:
+        return pickle.loads(self.path.read_bytes())  # a file of our own
+
+
+_ATTEMPTS = 3
+"""How often a call is made again whose process died."""
+
+
+class LocalRunner:
+    """Calls in this process, or in several others. Results that are kept wait in files of a temporary folder.
+
+    >>> with LocalRunner() as runner:
+    ...     ((first, last),) = runner.keep(str.split, [("red green",)], pieces=2)
+    ...     runner.map(len, [(first,), (last,)])
+    [3, 5]
+    """
+
+    def __init__(self, workers: int = 1, folder: Path | None = None) -> None:
+        """The temporary folder is made in `folder`, or where the system makes them."""
+        if workers < 1:
+            raise ConfigurationError(f"workers must be 1 or more, got {workers}")
+        self._workers = workers
+        self._folder = TemporaryDirectory(prefix="acefraud-", dir=folder)
+        self._made = 0
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> LocalRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._folder.cleanup()
+
+    def map(self, function: Call, calls: Sequence[Sequence[Any]], progress: Progress = _silent) -> list[Any]:
+        """What the function returns for each list of arguments, in order."""
+        return self._run(function, calls, [()] * len(calls), progress)
+
+    def keep(
+        self, function: Call, calls: Sequence[Sequence[Any]], pieces: int, progress: Progress = _silent
+    ) -> list[tuple[Any, ...]]:
+        """Handles of what the function returns."""
+        handles = [tuple(self._new() for _ in range(pieces)) for _ in calls]
+        self._run(function, calls, handles, progress)
+        return handles
+
+    def forget(self, handles: Iterable[_Kept]) -> None:
+        """Delete the files."""
+        for handle in handles:
+            handle.path.unlink(missing_ok=True)
+
+    def _new(self) -> _Kept:
+        self._made += 1
+        return _Kept(Path(self._folder.name, f"{self._made}.pickle"))
+
+    def _run(
+        self, function: Call, calls: Sequence[Sequence[Any]], targets: Sequence[tuple[_Kept, ...]], progress: Progress
+    ) -> list[Any]:
+        found: list[Any] = [None] * len(calls)
+        if self._workers == 1:
+            for place, (arguments, target) in enumerate(zip(calls, targets, strict=True)):
+                found[place] = _call(function, arguments, target)
+                progress((place + 1) / len(calls))
+            return found
+        left = set(range(len(calls)))
+        for attempt in range(_ATTEMPTS):
+            try:
+                for place, result in self._in_processes(function, calls, targets, sorted(left)):
+                    found[place] = result
+                    left.discard(place)
+                    progress(1 - len(left) / len(calls))
+            except BrokenProcessPool:
+                self._pool = None
+                if attempt + 1 == _ATTEMPTS:
+                    raise InputError(
+                        f"a worker process died {_ATTEMPTS} times in a row; it may need more memory than there is: "
+                        "use smaller parts or fewer workers"
+                    ) from None
+            if not left:
+                break
+        return found
+
+    def _in_processes(
+        self,
+        function: Call,
+        calls: Sequence[Sequence[Any]],
+        targets: Sequence[tuple[_Kept, ...]],
+        places: Sequence[int],
+    ) -> Iterable[tuple[int, Any]]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_use_one_thread)
+        waiting: dict[Future[Any], int] = {
+            self._pool.submit(_call, function, calls[place], targets[place]): place for place in places
+        }
+        for done in as_completed(waiting):
+            yield waiting[done], done.result()
+
+
+def _use_one_thread() -> None:
+    """Keep libraries to one thread: the processes share the processors."""
+    threadpool_limits(1)
+    os.environ["POLARS_MAX_THREADS"] = "1"  # it is not loaded yet
+
+
+def _call(function: Call, arguments: Sequence[Any], targets: Sequence[_Kept]) -> Any:
+    result = function(*map(_loaded, arguments))
+    if not targets:
+        return result
+    for target, piece in zip(targets, result, strict=True):
+        unfinished = target.path.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(pickle.dumps(piece, protocol=5))
+        unfinished.replace(target.path)
+    return None
+
+
+def _loaded(argument: Any) -> Any:
+    if isinstance(argument, _Kept):
+        return argument.load()
+    return [_loaded(each) for each in argument] if isinstance(argument, list) else argument
+
+
+class DaskRunner:
+    """Calls on a Dask cluster. Results that are kept stay in the memory of its workers, which spill to their disks."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @classmethod
+    def at(cls, scheduler: str) -> DaskRunner:
+        """A runner on the cluster of a scheduler such as tcp://10.0.0.5:8786. Raises InputError if none answers."""
+        try:
+            from distributed import Client  # noqa: PLC0415
+        except ImportError:
+            raise ConfigurationError("a scheduler needs the extra `dask`: pip install 'acefraud[dask]'") from None
+        try:
+            return cls(Client(scheduler, timeout="10s"))  # type: ignore[no-untyped-call]
+        except (OSError, TimeoutError, ValueError) as problem:
+            raise InputError(f"no Dask scheduler answers at {scheduler}: {problem}") from None
+
+    def __enter__(self) -> DaskRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()  # type: ignore[no-untyped-call]
+
+    def map(self, function: Call, calls: Sequence[Sequence[Any]], progress: Progress = _silent) -> list[Any]:
+        """What the function returns for each list of arguments, in order."""
+        futures = self._submitted(function, calls, progress)
+        found: list[Any] = self._client.gather(futures)  # type: ignore[no-untyped-call]
+        return found
+
+    def keep(
+        self, function: Call, calls: Sequence[Sequence[Any]], pieces: int, progress: Progress = _silent
+    ) -> list[tuple[Any, ...]]:
+        """Futures of what the function returns."""
+        futures = self._submitted(function, calls, progress)
+        submit: Call = self._client.submit
+        return [tuple(submit(itemgetter(piece), future) for piece in range(pieces)) for future in futures]
+
+    def forget(self, handles: Iterable[Any]) -> None:
+        """Let the cluster forget these results."""
+        for handle in handles:
+            handle.release()
+
+    def _submitted(self, function: Call, calls: Sequence[Sequence[Any]], progress: Progress) -> list[Any]:
+        from distributed import as_completed as completed  # noqa: PLC0415
+
+        submit: Call = self._client.submit
+        futures = [submit(function, *arguments, pure=False) for arguments in calls]
+        for count, future in enumerate(completed(futures), 1):  # type: ignore[no-untyped-call]
+            if future.status == "error":
+                future.result()
+            progress(count / len(calls))
+        return futures
+
+
+@contextmanager
+def runner_for_frame(frame: Any) -> Iterator[tuple[Runner, list[Any]]]:
+    """A runner for a data frame of Dask, and what stands for its partitions in calls.
+
+    Calls are made on the Dask client in use, which stays open, or in this process if there is none.
+    """
+    distributed, partitions = sys.modules.get("distributed"), frame.to_delayed()
+    try:
+        client = distributed.get_client() if distributed is not None else None
+    except ValueError:  # there is none
+        client = None
+    if client is not None:
+        yield DaskRunner(client), client.compute(partitions)
+        return
+    with LocalRunner() as runner:
+        yield runner, partitions
+
+
+def computed(source: Any) -> Any:
+    """The rows of a partition that is still to be computed, or is on a cluster; others are returned unchanged."""
+    for step in ("compute", "result"):
+        if hasattr(type(source), step):  # a partition to compute has every attribute one asks for
+            return getattr(source, step)()
+    return source
+
+
+def runner_for(workers: int = 1, scheduler: str | None = None) -> LocalRunner | DaskRunner:
+    """A runner on the cluster of a scheduler if there is one, else in so many processes of this machine."""
+    return LocalRunner(workers) if scheduler is None else DaskRunner.at(scheduler)

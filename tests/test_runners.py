@@ -1,0 +1,97 @@
+"""Calls in this process, in others, and on a Dask cluster: the same results, also if a process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acefraud.errors import ConfigurationError, InputError
+from acefraud.support.runners import DaskRunner, LocalRunner, Runner, runner_for
+
+WAYS = ["in this process", "in two processes", "on Dask"]
+
+
+def halves(text: str) -> list[str]:
+    middle = len(text) // 2
+    return [text[:middle], text[middle:]]
+
+
+def joined(parts: list[str], between: str) -> str:
+    return between.join(parts)
+
+
+def once_killed(number: int, folder: str) -> int:
+    """Kills its process the first time that it is called with 2."""
+    marker = Path(folder, "killed")
+    if number == 2 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def always_killed(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture(params=[*WAYS[:2], pytest.param(WAYS[2], marks=pytest.mark.wide)])
+def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    if request.param != "on Dask":
+        with LocalRunner(1 + WAYS.index(request.param)) as local:
+            yield local
+        return
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        DaskRunner.at(cluster.scheduler_address) as remote,
+    ):
+        yield remote
+
+
+@pytest.mark.enable_socket
+def test_results_come_in_order_and_can_be_kept(runner: Runner) -> None:
+    done: list[float] = []
+    kept = runner.keep(halves, [("abcd",), ("efgh",)], 2, done.append)
+    assert done[-1] == 1.0
+    assert runner.map(joined, [(list(pieces), "-") for pieces in kept]) == ["ab-cd", "ef-gh"]
+    runner.forget(handle for pieces in kept for handle in pieces)
+
+
+@pytest.mark.enable_socket
+def test_what_a_function_raises_is_raised(runner: Runner) -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        runner.map(int, [("1",), ("one",)])
+
+
+def test_a_call_whose_process_died_is_made_again(tmp_path: Path) -> None:
+    with LocalRunner(2) as runner:
+        assert runner.map(once_killed, [(number, str(tmp_path)) for number in range(6)]) == [0, 1, 4, 9, 16, 25]
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_call_that_always_kills_its_process_ends_with_an_error() -> None:
+    with LocalRunner(2) as runner, pytest.raises(InputError, match="died 3 times in a row"):
+        runner.map(always_killed, [(1,), (2,)])
+
+
+def test_files_are_gone_afterwards(tmp_path: Path) -> None:
+    with LocalRunner(folder=tmp_path) as runner:
+        runner.keep(halves, [("abcd",)], 2)
+        assert any(tmp_path.iterdir())
+    assert not any(tmp_path.iterdir())
+
+
+def test_no_workers_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="workers must be 1 or more"):
+        runner_for(0)
+
+
+@pytest.mark.wide
+@pytest.mark.enable_socket
+def test_a_scheduler_that_is_not_there_is_an_error() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        runner_for(scheduler="tcp://127.0.0.1:9")
