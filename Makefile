@@ -13,7 +13,7 @@ COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test test-wide test-long test-llm format hooks bench bench-quality bench-tuned bench-large docs notebook build lock clean
+.PHONY: help demo check test test-wide test-long test-llm format hooks bench bench-quality bench-tuned bench-large bench-parts docs notebook build lock clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g'
@@ -68,6 +68,9 @@ bench-tuned: $(INSTALLED)  ## measure the playbook beside tuned LightGBM and Cat
 
 bench-large: $(INSTALLED)  ## measure `acefraud train` on 1.8 million rows beside a fit of LightGBM
 	$(BIN)/python -m benchmarks train $(firstword $(wildcard $(DATA)/card_handbook/data.*) $(DATA)/card_handbook/data.parquet) --mapping benchmarks/mappings/card_handbook.toml
+
+bench-parts: $(INSTALLED)  ## measure training in parts, in processes and on Dask, on 1.8 million rows, and whether all give one playbook
+	$(BIN)/python -m benchmarks parts $(DATA)/card_handbook/data.parquet --mapping benchmarks/mappings/card_handbook.toml
 
 docs: $(INSTALLED)  ## write the reference pages and the README's transcript from the code
 	$(BIN)/python docs/generate.py

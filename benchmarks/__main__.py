@@ -17,6 +17,7 @@ from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
 from benchmarks.lessons import lessons
 from benchmarks.odd_inputs import odd_inputs
+from benchmarks.parts import parts
 from benchmarks.preview import preview
 from benchmarks.quality.command import quality
 from benchmarks.reviews import reviews
@@ -43,6 +44,7 @@ app.command()(change)
 app.command()(feeds)
 app.command()(speed)
 app.command()(train)
+app.command()(parts)
 app.command()(hearing)
 app.command()(stream)
 app.command()(ledger)

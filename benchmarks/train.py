@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +52,7 @@ def measure(file: Path, mapping: Path | None, seed: int) -> dict[str, Any]:
     """Run both processes one after the other, and give the first as a multiple of the second."""
     given = [str(file), *(["--mapping", str(mapping)] if mapping else [])]
     with tempfile.TemporaryDirectory(prefix="acefraud-train-") as folder:
-        command = [_command(), "train", *given, "--playbook", f"{folder}/playbook.db", "--json"]
+        command = [user_command(), "train", *given, "--playbook", f"{folder}/playbook.db", "--json"]
         ours, trained = apart(command)
     theirs, fitted = apart([sys.executable, "-m", "benchmarks.train", *given, "--seed", str(seed)])
     return {
@@ -71,7 +72,7 @@ def measure(file: Path, mapping: Path | None, seed: int) -> dict[str, Any]:
     }
 
 
-def _command() -> str:
+def user_command() -> str:
     """The command that users run, from the environment of this process."""
     path = Path(sys.executable).parent / "acefraud"
     if not path.exists():
@@ -79,21 +80,23 @@ def _command() -> str:
     return str(path)
 
 
-def apart(command: Sequence[str]) -> tuple[dict[str, float], dict[str, Any]]:
+def apart(
+    command: Sequence[str], env: Mapping[str, str] = MappingProxyType({})
+) -> tuple[dict[str, float], dict[str, Any]]:
     """Seconds and peak memory in MB of a separate process, and the JSON that it printed.
 
     On Linux the peak of a child begins with that of its parent, so this process must stay small.
     """
     with tempfile.TemporaryFile("w+") as printed:
         began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=printed, env=_environment())
+        process = subprocess.Popen(command, stdout=printed, env={**_environment(), **env})
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)  # os.wait4 has reaped it, for its memory
         if process.returncode:
             raise ConfigurationError(f"`{' '.join(command)}` ended with exit code {process.returncode}")
         printed.seek(0)
-        found: dict[str, Any] = json_format.loads(printed.read())
+        found: dict[str, Any] = json_format.loads(printed.read().splitlines()[-1])
     unit = 1 if sys.platform == "darwin" else 1024
     return {"seconds": seconds, "memory": usage.ru_maxrss * unit / 1e6}, found
 
