@@ -28,6 +28,8 @@ from acefraud.support.timestamps import UNKNOWN, micros_of, plausible, time_of
 MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""
 
+_ROWS_AT_ONCE = 10_000
+"""So many transactions of a long history are in memory as objects before they are written."""
 _MAPPING = "mapping"
 _CHANGES = "changes"
 
@@ -234,10 +236,12 @@ class EntityMemory:
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
-        for index, transaction, is_fraud, known_at in past:
+        for number, (index, transaction, is_fraud, known_at) in enumerate(past):
             # The facts from history of a studied case are among its own already.
             state.add(self.event(transaction), transaction.facts if index < past.labelled else None)
             _hear(state, transaction, is_fraud, known_at)
+            if number % _ROWS_AT_ONCE == 0:
+                state.flush(entities=False)
         _write(state, rows)
 
     def _add(self, state: HistoryState, transaction: Transaction) -> dict[str, FactValue]:

@@ -459,9 +459,9 @@ class HistoryState:
         self._latest = None
         return True
 
-    def flush(self) -> None:
-        """Write all changes to the store."""
-        drained = [cache.drain() for cache in (self._entities, self._added, self._queue)]
+    def flush(self, *, entities: bool = True) -> None:
+        """Write all changes to the store; those of `entities` are many at first, and each may change again soon."""
+        drained = [self._added.drain(), self._queue.drain(), *([self._entities.drain()] if entities else [])]
         self._store.put_many({key: row for changed, _ in drained for key, row in changed.items()})
         self._store.forget_many([key for _, dropped in drained for key in dropped])
 
