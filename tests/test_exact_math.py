@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import subprocess
 import sys
 from decimal import Decimal, localcontext
@@ -16,9 +17,13 @@ from hypothesis import strategies as st
 from acefraud.support import exact_math
 from acefraud.support.great_circle import great_circle_km
 
+ARM = platform.machine() in ("aarch64", "arm64")
 SLOW_PATHS = {
-    "older processor": {"NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3", "OPENBLAS_CORETYPE": "Nehalem"},
-    "older C library": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F"},
+    "older processor": {
+        "NPY_DISABLE_CPU_FEATURES": "ASIMDHP ASIMDDP" if ARM else "X86_V4 X86_V3",
+        "OPENBLAS_CORETYPE": "ARMV8" if ARM else "Nehalem",
+    },
+    "older C library": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F"},  # does nothing on ARM
 }
 DIGEST = """
 import hashlib
