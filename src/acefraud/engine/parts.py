@@ -35,8 +35,8 @@ from acefraud.support.hashes import Hashes, hashes_of
 from acefraud.support.runners import Progress, Runner, computed
 from acefraud.support.timestamps import UNKNOWN, last_plausible
 
-Steps = Callable[[str], Progress]
-"""Begins to show a step of the work by its name; what it returns is called with the share that is done."""
+Steps = Callable[[str, int], Progress]
+"""Begins to show a step of the work by its name and its rows, 0 if they are to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class HistoryPart:
 
     cases: Cases
     waiting: Transactions
+
+    @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return len(self.cases) + len(self.waiting)
 
     def renamed(self, ids: Ids, waiting_ids: Ids) -> HistoryPart:
         """The same rows with other ids."""
@@ -321,7 +326,7 @@ class PartedHistory:
         sources: Sequence[Any],
         mapping: SchemaMapping,
         runner: Runner,
-        steps: Steps = lambda _: lambda _: None,
+        steps: Steps = lambda *_: lambda *_: None,
         *,
         name: str = "parts",
         strict: bool = False,
@@ -331,7 +336,7 @@ class PartedHistory:
 
         Raises InputError if a part cannot be read with the mapping, or if two rows have the same id.
         """
-        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading"))
+        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading", 0))
         parts = [part for part, _ in kept]
         summaries: list[PartSummary] = runner.map(_same, [(summary,) for _, summary in kept])
         hashes = [summary.hashes for summary in summaries]
@@ -402,7 +407,7 @@ def _with_history(
     facts: list[list[Any]] = [[] for _ in parts]
     buckets = -(-rows // ROWS_IN_BUCKET)
     for column in mapping.history.entities if mapping.history else ():
-        show = steps(f"history of {column}")
+        show = steps(f"history of {column}", rows)
         dealt = runner.keep(_dealt, [(part, mapping, column, buckets) for part in parts], buckets)
         calls = [([of_part[bucket] for of_part in dealt], mapping, column, last) for bucket in range(buckets)]
         found = runner.keep(_history, calls, len(parts), show)
@@ -411,7 +416,7 @@ def _with_history(
             facts[at] += [of_bucket[at] for of_bucket in found]
     names = time_facts_of(mapping.describe())
     each = [(part, some, of_part, mapping, names) for part, some, of_part in zip(parts, pieces, facts, strict=True)]
-    joined = runner.keep(_joined, each, 1, steps("facts"))
+    joined = runner.keep(_joined, each, 1, steps("facts", rows))
     runner.forget([*parts, *(handle for some in (*pieces, *facts) for handle in some)])
     return [part for (part,) in joined]
 
