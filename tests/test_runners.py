@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ def halves(text: str) -> list[str]:
 
 def joined(parts: list[str], between: str) -> str:
     return between.join(parts)
+
+
+@dataclass(frozen=True)
+class Rows:
+    row_count: int
+
+
+def rows_and_name(count: int) -> tuple[Rows, str]:
+    return Rows(count), "rows"
 
 
 def once_killed(number: int, folder: str) -> int:
@@ -53,11 +63,19 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
 
 @pytest.mark.enable_socket
 def test_results_come_in_order_and_can_be_kept(runner: Runner) -> None:
-    done: list[float] = []
-    kept = runner.keep(halves, [("abcd",), ("efgh",)], 2, done.append)
-    assert done[-1] == 1.0
+    done: list[tuple[float, int]] = []
+    kept = runner.keep(halves, [("abcd",), ("efgh",)], 2, lambda *told: done.append(told))
+    assert done == [(0.5, 0), (1.0, 0)]
     assert runner.map(joined, [(list(pieces), "-") for pieces in kept]) == ["ab-cd", "ef-gh"]
     runner.forget(handle for pieces in kept for handle in pieces)
+
+
+@pytest.mark.enable_socket
+def test_rows_are_counted_as_results_come(runner: Runner) -> None:
+    done: list[tuple[float, int]] = []
+    runner.map(Rows, [(3,), (3,)], lambda *told: done.append(told))
+    runner.keep(rows_and_name, [(5,)], 2, lambda *told: done.append(told))
+    assert done == [(0.5, 3), (1.0, 6), (1.0, 5)]
 
 
 @pytest.mark.enable_socket

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 from tests.cli.conftest import Shell, history
 from tests.learning.test_parts import COLUMNS, HISTORY, orders
 
 from acefraud import Learner, Policy, SchemaMapping, Verdict, load_transactions, open_playbook
+from acefraud.cli import console
 from acefraud.engine import batch_scoring
 from acefraud.engine.batch_scoring import Scorer
 
@@ -95,6 +99,17 @@ def test_processes_and_a_cluster_write_the_same_bytes(days: Shell) -> None:
         days.on_book("score", "days", "--to", "dask", "--scheduler", cluster.scheduler_address)
     folders = [contents(days.folder / name) for name in ("one", "two", "dask")]
     assert folders[0] == folders[1] == folders[2]
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.wide)])
+def test_a_terminal_shows_rows_per_second(days: Shell, workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=shown, force_terminal=True, width=200))
+    days.on_book("score", "days", *TO, "--workers", workers)
+    assert re.search(r"scoring.*100%.* [\d,]+ rows/s", shown.getvalue())
+    days.on_book("train", "days/*-2.csv", "--workers", workers)
+    for step in ("reading", "facts", "learning"):
+        assert re.search(rf"{step}.* [\d,]+ rows/s", shown.getvalue())
 
 
 # --- what goes wrong ---

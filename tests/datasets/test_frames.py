@@ -17,6 +17,7 @@ import pytest
 
 from acefraud import BulletPlaybook, Dataset, Learner, SchemaMapping, load_dataset, load_transactions
 from acefraud.datasets.files import frame_table
+from acefraud.datasets.records import RecordReader
 from acefraud.errors import ConfigurationError, InputError
 
 pytestmark = pytest.mark.wide
@@ -124,6 +125,33 @@ def test_rows_without_an_id_get_one_from_their_content() -> None:
     assert load_transactions(frame.to_pandas()).ids.tolist() == ids
     assert load_transactions(frame[1:2]).ids.tolist() == ids[1:2]
     assert load_transactions(frame, ids=False).ids.tolist() == ["", "", ""]
+
+
+def test_ids_from_the_content_are_those_of_a_file_of_a_record_and_of_rows_without_a_label(tmp_path: Path) -> None:
+    frame = pl.DataFrame(COLUMNS).drop("TX_ID").with_columns(pl.col("items").cast(pl.Float64))
+    frame.write_csv(tmp_path / "rows.csv")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    data = load_dataset(tmp_path / "rows.csv")
+    ids = data.train.transactions.ids.tolist()
+    assert data.mapping.entities
+    assert len(set(ids)) == ROWS
+    for source in (tmp_path / "rows.parquet", frame, frame.to_pandas(), frame[:, ::-1]):
+        assert load_dataset(source, mapping=data.mapping).train.transactions.ids.tolist() == ids
+    unlabelled = frame.drop(data.mapping.label or "")
+    assert load_transactions(unlabelled, remembered=data.mapping).ids.tolist() == ids
+    reader = RecordReader(remembered=data.mapping)
+    assert [reader.transaction(row).id for row in unlabelled.to_dicts()] == ids
+
+
+def test_rows_with_the_same_content_are_numbered_by_their_labels_in_any_order() -> None:
+    frame = pl.DataFrame(
+        {"amount": [5.0] * 4, "is_fraud": [1, None, 0, 1], "known_at": ["2025-03-02"] * 3 + ["2025-03-01"]}
+    )
+    data = load_dataset(frame, mapping={"id": "", "known_at": "known_at"})
+    fraud, legit, first_fraud = data.train.transactions.ids.tolist()
+    assert [fraud, first_fraud] == [f"{legit}-3", f"{legit}-2"]
+    again = load_dataset(frame[::-1], mapping=data.mapping)
+    assert again.train.transactions.ids.tolist() == [first_fraud, legit, fraud]
 
 
 def test_a_struct_column_is_opened() -> None:

@@ -22,14 +22,10 @@ pytestmark = pytest.mark.wide
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("ACEFRAUD_DATA") or ROOT.parent / "shared" / "data")
 TEXTS = "complex_fraud_detection.json"
-SAME_TIME = (
-    "its rows have neither an id nor a time of their own, ids made from a file are others than those of a data frame, "
-    "and rows at the same time go by their ids"
-)
 SETS = (
     TEXTS,
     "cloudwalk",
-    pytest.param("vehicle_insurance", marks=pytest.mark.xfail(reason=SAME_TIME, strict=True)),
+    "vehicle_insurance",  # many rows at the same time, which go by ids made from their content
     "bri_atm",
     "ecommerce",
     "evalml_fraud",

@@ -99,6 +99,21 @@ def test_rows_without_an_id_are_told_apart_as_in_one_piece(tmp_path: Path) -> No
     assert learnt(whole) == learnt(parted)
 
 
+def test_ids_made_from_the_content_are_those_of_one_piece(tmp_path: Path) -> None:
+    """Also where rows with the same content have other labels, or none yet."""
+    rows = orders(ids=False)
+    others = [pl.lit("1").alias("fraud"), pl.lit("0").alias("fraud"), pl.lit("").alias("fraud")]
+    rows = pl.concat([rows, *(rows[100:110].with_columns(label) for label in others)])
+    data = load_dataset(rows, mapping=SchemaMapping(**COLUMNS))
+    with LocalRunner() as runner:
+        history = PartedHistory.read(dealt(rows, tmp_path, 3), data.mapping, runner)
+        cases, waiting = history.recent(None)
+    labelled = zip(cases.transactions.ids, cases.labels.tolist(), strict=True)
+    assert sorted(labelled) == sorted(zip(data.train.transactions.ids, data.train.labels.tolist(), strict=True))
+    assert sorted(waiting.ids) == sorted(data.waiting.ids)
+    assert any(name.endswith("-5") for name in waiting.ids)
+
+
 @pytest.mark.wide
 def test_without_times_the_order_is_drawn_by_ids(tmp_path: Path) -> None:
     mapping = SchemaMapping(**{**COLUMNS, "time": "", "history": None}, id="id")

@@ -138,8 +138,8 @@ def test_a_worker_of_a_cluster_that_dies_costs_no_bit(tmp_path: Path) -> None:
     playbook, killed = BulletPlaybook(), list[int]()
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
 
-        def steps(what: str) -> Callable[[float], None]:
-            def kill(share: float) -> None:
+        def steps(what: str, _rows: int) -> Callable[[float, int], None]:
+            def kill(_share: float, _rows: int) -> None:
                 if what == "reading" and not killed:
                     killed.append(cluster.workers[0].pid)
                     os.kill(killed[0], signal.SIGKILL)

@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -102,27 +103,42 @@ def write_text(text: str, to: Path) -> None:
         raise InputError(f"cannot be written: {problem.strerror}", file=str(to)) from None
 
 
+class Show(Protocol):
+    """Shows the share that is done, and how fast if it is known how many rows that were."""
+
+    def __call__(self, share: float, rows: int = 0, /) -> None: ...
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar if standard error is a terminal. Call the function you get with the share done."""
+def progress(what: str, rows: int = 0) -> Iterator[Show]:
+    """Show a progress bar if standard error is a terminal. Call the function you get with the share done.
+
+    If it is not called with the rows done, these are the same share of all `rows`.
+    """
     if not err.is_terminal:
-        yield lambda _: None
+        yield lambda *_: None
         return
-    from rich.progress import Progress  # noqa: PLC0415  # slow to import
+    from rich.progress import Progress, TextColumn  # noqa: PLC0415  # slow to import
 
-    with Progress(console=err, transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda done: bar.update(task, completed=done)
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[speed]}"))
+    with Progress(*columns, console=err, transient=True) as bar:
+        task, began = bar.add_task(what, total=1.0, speed=""), monotonic()
+
+        def show(share: float, done: int = 0) -> None:
+            per_second = (done or share * rows) / max(monotonic() - began, 1e-9)
+            bar.update(task, completed=share, speed=f"{per_second:,.0f} rows/s" if per_second else "")
+
+        yield show
 
 
 @contextmanager
-def shown_steps() -> Iterator[Callable[[str], Callable[[float], None]]]:
-    """Progress bars for steps that follow each other. Call the function you get with the name of each step."""
+def shown_steps() -> Iterator[Callable[[str, int], Show]]:
+    """Progress bars for steps that follow each other. Call the function you get with the name and rows of each step."""
     with ExitStack() as stack:
 
-        def begin(what: str) -> Callable[[float], None]:
+        def begin(what: str, rows: int) -> Show:
             stack.close()
-            return stack.enter_context(progress(what))
+            return stack.enter_context(progress(what, rows))
 
         yield begin
 

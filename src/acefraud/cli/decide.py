@@ -318,7 +318,7 @@ async def _decide_all(
         transactions = checked.transactions
         for remark in checked.remarks:
             note(str(remark))
-        with progress("deciding") as done:
+        with progress("deciding", len(transactions)) as done:
             for start in range(0, len(transactions), size):
                 batch = transactions[start : start + size]
                 try:

@@ -204,7 +204,7 @@ async def _hear_all(
     counts, told = _no_counts(), set[str]()
     async with learner_with(roles, book) as learner:
         await _take_in_waiting(learner)
-        with progress("learning from outcomes") as done:
+        with progress("learning from outcomes", len(rows)) as done:
             for start in range(0, len(rows), BATCH):
                 await _hear(learner, rows[start : start + BATCH], counts, told)
                 done(min(1.0, (start + BATCH) / len(rows)))

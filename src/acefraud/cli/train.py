@@ -113,11 +113,12 @@ def _history(
         note_label_delay(data, mapping)
         yield data
         return
-    with runner_for(workers, scheduler) as runner, shown_steps() as steps:
+    with runner_for(workers, scheduler) as runner:
         first = load_dataset((sources or [source])[0], mapping=mapping, strict=strict)
         note_reading(first, source, mapping)
         note_label_delay(first, mapping)
-        history = PartedHistory.read(sources or [source], first.mapping, runner, steps, name=source, strict=strict)
+        with shown_steps() as steps:
+            history = PartedHistory.read(sources or [source], first.mapping, runner, steps, name=source, strict=strict)
         if history.bad_rows:
             note(f"{history.bad_rows:,} rows could not be read and were left out")
         yield history
@@ -180,7 +181,7 @@ async def _train(
 ) -> tuple[Learner, list[str], str]:
     """The learner, the ids of the bullets added, and why the odds were not fitted if a budget ran out."""
     async with learner_with(roles, book, **limits) as learner:
-        with progress("learning") as done:
+        with progress("learning", len(data)) as done:
             added = await learner.train(data, dataset=data.name, threshold=rule, progress=done)
         return learner, added, await _fit_odds(roles, learner, data)
 

@@ -161,6 +161,10 @@ class Transactions(_RowSequence[Transaction]):
     def _at(self, place: int) -> Transaction:
         return self._row(place, self.facts.row(place)) if self._rows is None else self._rows[place]
 
+    def with_ids(self, ids: Ids) -> Transactions:
+        """The same transactions with other ids."""
+        return self._with(ids=ids, _rows=None)
+
     def with_facts(self, facts: FactTable) -> Transactions:
         """The same transactions with other facts."""
         return self._with(facts=facts, _rows=None)
@@ -274,6 +278,10 @@ class Cases(_RowSequence[Case]):
     def with_facts(self, facts: FactTable) -> Cases:
         """The same cases with other facts."""
         return self._with(transactions=self.transactions.with_facts(facts))
+
+    def with_ids(self, ids: Ids) -> Cases:
+        """The same cases with other ids."""
+        return self._with(transactions=self.transactions.with_ids(ids))
 
     def weighted(self, weights: FloatArray) -> Cases:
         """The same cases with these weights."""

@@ -5,10 +5,8 @@ All readers share this path; they differ in what they make of the rows at the en
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from acefraud.datasets.cells import (
     MAX_ID,
     NO_CONTENT,
     compact,
-    content_id,
     find_kind,
     read_fact,
     read_words,
@@ -33,7 +30,6 @@ from acefraud.datasets.columns import (
     BadCells,
     LabelReader,
     Times,
-    distinct_values,
     folded,
     plain_text,
     read_elapsed,
@@ -43,12 +39,12 @@ from acefraud.datasets.columns import (
     shared_format,
     unknown_words,
 )
+from acefraud.datasets.content_ids import content_hashes, ids_of, numbered, places_among_equals
 from acefraud.datasets.mapping import KINDS, SchemaMapping, declared_kind
 from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.support.arrays import BoolArray, IntArray
-from acefraud.support.hashes import Hashes, mixed
 from acefraud.support.timestamps import UNKNOWN, time_of
 
 _SHOWN = 5
@@ -65,7 +61,7 @@ class Assembly:
     table: Table
     mapping: SchemaMapping
     ids: Ids = field(init=False)
-    """None if a row has no id, which is then bad."""
+    """None if a cell is empty, which makes the row bad; "" in a table without ids until `name_rows`."""
     times: IntArray = field(init=False)
     known_at: IntArray = field(init=False)
     labels: Flags = field(init=False)
@@ -94,6 +90,16 @@ class Assembly:
     def good_rows(self) -> IntArray:
         """The rows with nothing wrong in them."""
         return np.setdiff1d(np.arange(self.table.height), list(self.bad), assume_unique=True)
+
+    def name_rows(self, rows: IntArray) -> None:
+        """Give ids that are made from the content to rows of a table without a column of ids."""
+        if self.mapping.id in self.table.columns:
+            return
+        texts = None if self.texts is None else [self.texts[row] for row in rows]
+        entities = {column: (codes[rows], words) for column, (codes, words) in self.entities.items()}
+        hashes = content_hashes(self.facts.take(rows), self.times[rows], texts, entities)
+        places = places_among_equals(hashes, self.labels[rows], self.known_at[rows])
+        self.ids[rows] = numbered(ids_of(hashes), places)
 
     def has_content(self) -> BoolArray:
         """Whether each row has a fact or a text."""
@@ -159,7 +165,6 @@ def assemble(
     mapping: SchemaMapping,
     *,
     unique_ids: bool = True,
-    make_ids: bool = True,
     skip: Collection[str] = (),
     like: str = "",
 ) -> Assembly:
@@ -168,10 +173,7 @@ def assemble(
     ``like`` is the format of other times, whose order of day and month counts for those that the mapping gives none.
     """
     assembly = Assembly(table, mapping)
-    if make_ids:
-        _read_ids(assembly, unique=unique_ids)
-    else:
-        assembly.ids = np.full(table.height, "", dtype=object)
+    _read_ids(assembly, unique=unique_ids)
     _read_times(assembly, like)
     _read_texts(assembly)
     _read_labels(assembly)
@@ -186,19 +188,11 @@ def _column(assembly: Assembly, role: str) -> tuple[str, Column] | None:
 
 
 def _read_ids(assembly: Assembly, *, unique: bool) -> None:
-    table = assembly.table
+    assembly.ids = np.full(assembly.table.height, "", dtype=object)
     if (found := _column(assembly, "id")) is not None:
         texts = plain_text(found[1])
         assembly.ids = texts.to_numpy()
-        assembly.mark_bad(found[0], _bad_ids(texts, table, unique=unique))
-    elif unique and table.columns:
-        assembly.ids = hashed_ids(table) if table.is_frame else content_ids(table)
-    elif assembly.mapping.entities and table.is_frame:  # a history tells rows apart by ids, labelled or not
-        told = (assembly.mapping.label, assembly.mapping.known_at)
-        kept = {name: column for name, column in table.columns.items() if name not in told}
-        assembly.ids = hashed_ids(replace(table, columns=kept))
-    else:
-        assembly.ids = np.array([f"row-{row}" for row in table.rows], dtype=object)
+        assembly.mark_bad(found[0], _bad_ids(texts, assembly.table, unique=unique))
 
 
 def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
@@ -322,67 +316,3 @@ def _read_entities(assembly: Assembly) -> None:
         if column in table.columns and (column not in facts or column in history.entities):
             assembly.entities[column], bad = read_words(table.columns[column])
             assembly.mark_bad(column, bad)
-
-
-_BLOCK = 20_000
-"""Rows whose cells are held as Python objects at once."""
-_NOTHING = np.uint64(0x9E3779B97F4A7C15)
-"""The hash of an empty cell."""
-
-
-def content_ids(table: Table) -> Ids:
-    """Ids made from the content of rows: positions would be the same in every file.
-
-    >>> content_ids(Table("a.csv", {"amount": [5.0, 7.0, 5.0]}, range(1, 4), typed=True)).tolist()
-    ['tx-05ada8048523', 'tx-d045c119ea48', 'tx-05ada8048523-2']
-    """
-
-    def hashes() -> Iterator[str]:
-        for start in range(0, table.height, _BLOCK):
-            blocks = [list(column[start : start + _BLOCK]) for _, column in table.content]
-            yield from map(content_id, zip(*blocks, strict=True))
-
-    return _numbered(np.fromiter(hashes(), dtype=object, count=table.height))
-
-
-def _numbered(ids: Ids) -> Ids:
-    """Ids of which repeated ones get a number."""
-    seen: Counter[str] = Counter()
-    for row in pl.Series(ids, dtype=pl.String).is_duplicated().arg_true().to_list():
-        content = ids[row]
-        seen[content] += 1
-        if seen[content] > 1:
-            ids[row] = f"{content}-{seen[content]}"
-    return ids
-
-
-def hashed_ids(table: Table) -> Ids:
-    """Ids made from the content of rows, column by column: for data frames, where rows are no Python objects.
-
-    >>> hashed_ids(Table("frame", {"amount": pl.Series([5.0, 7.0, 5.0])}, range(1, 4), typed=True)).tolist()
-    ['tx-f2a770ab53fc', 'tx-912bcdbd48f2', 'tx-f2a770ab53fc-2']
-    """
-    hashes = np.full(table.height, _NOTHING)
-    for name, column in table.content:
-        hashes = mixed(hashes ^ mixed(_hashes(column) + _hash_of(name)))
-    return _numbered(np.array([f"tx-{number:012x}" for number in (hashes >> np.uint64(16)).tolist()], dtype=object))
-
-
-def _hashes(column: Column) -> Hashes:
-    """A hash of each cell. Whole numbers and floats of the same value are equal, as are texts of every type."""
-    if isinstance(column, pl.Series) and (column.dtype.is_float() or column.dtype == pl.Boolean):
-        numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return np.where(np.isnan(numbers), _NOTHING, (numbers + 0.0).view(np.uint64))  # -0.0 equals 0.0
-    if isinstance(column, pl.Series) and column.dtype.is_integer() and not column.has_nulls():
-        whole = column.to_numpy()
-        exact = np.abs(whole.astype(np.float64)) < 2**53  # beyond that, a float would merge neighbours
-        return np.where(exact, whole.astype(np.float64).view(np.uint64), whole.astype(np.uint64))
-    texts, places = distinct_values(plain_text(column))
-    return np.array([_hash_of(text) for text in texts.to_list()], dtype=np.uint64)[places]
-
-
-def _hash_of(text: str | None) -> np.uint64:
-    if text is None:
-        return _NOTHING
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
-    return np.uint64(int.from_bytes(digest[:8], "little"))

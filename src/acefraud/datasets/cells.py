@@ -10,7 +10,6 @@ cell that does not fit the kind of its column is an error with a place, never a 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -550,8 +549,3 @@ def wrong_text(cell: object) -> str | None:
     if not isinstance(cell, str):
         return "expected text"
     return None if len(cell) <= MAX_TEXT else f"expected a text of at most {MAX_TEXT:,} characters, got {len(cell):,}"
-
-
-def content_id(cells: Sequence[object]) -> str:
-    """An id made from the cells of a row."""
-    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]

@@ -395,9 +395,9 @@ def load_dataset(
     A data frame may come from pandas, polars, pyarrow or any other library that narwhals reads. Its columns are read
     and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping`, its fields as a dict, or
     the path of a TOML file. ``name`` is what messages call the data: by default the file or "frame". ``weights``, one
-    for each row of a data frame, say how much it counts when bullets are weighed. Without ``ids``, rows of a data frame
-    that bring none are numbered, not named by their content, which is faster, and ids may repeat. ``labels_apart`` says
-    that the label was put beside a data frame, so that no other column is the label by its name alone.
+    for each row of a data frame, say how much it counts when bullets are weighed. Rows that bring no id get
+    one made from their content. Without ``ids``, those that a data frame brings may repeat. ``labels_apart`` says that
+    the label was put beside a data frame, so that no other column is the label by its name alone.
 
     If there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one, with
     a `ShippedDatasetWarning`: so ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere. The shipped

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +117,7 @@ def prepare(
         given, remembered = None, with_given(asked, remembered)
     earlier = given or remembered or SchemaMapping()
     table = with_lists_as_facts(table, earlier)
-    table = with_whole_cells(replace(table, as_written=table.columns), earlier)
+    table = with_whole_cells(table, earlier)
     table, written = with_plain_numbers(table, earlier)
     if asked and table.height and not (table.open_ended and purpose != "train"):
         asked.require_columns(list(table.columns), file=table.name, place=place, optional=_OPTIONAL[purpose])

@@ -11,11 +11,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
+from acefraud.core.table import coded, columns_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.datasets.cells import (
     NO_CONTENT,
-    content_id,
     kind_of_cell,
     read_cell,
     too_long,
@@ -38,6 +40,7 @@ from acefraud.datasets.columns import (
     read_time_parts,
     read_times,
 )
+from acefraud.datasets.content_ids import content_hashes, ids_of
 from acefraud.datasets.guess import NO_IDS, prepare
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, with_given
 from acefraud.datasets.table import FACTS, Purpose, Table
@@ -291,11 +294,11 @@ class RecordReader:
 
     def transaction(self, record: JsonObject) -> Transaction:
         """The transaction in a line. A label is not read and never becomes a fact."""
-        fields, mapping, written = self._read(record, "decide")
+        fields, mapping = self._read(record, "decide")
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
         facts = mapping.facts_by_column(list(fields))
-        name = _id(fields, mapping) if mapping.id in fields else content_id([written[column] for column in fields])
+        name = _id(fields, mapping) if mapping.id in fields else None
         transaction = _transaction(name, fields, mapping, facts)
         if transaction is None:
             raise InputError(NO_CONTENT)
@@ -307,9 +310,7 @@ class RecordReader:
         """The outcome in a line, with its transaction if the line describes it too."""
         given, history = fields_of(record), self._history
         own = OutcomeColumns.of(history, list(given))
-        fields, mapping, _ = self._read(
-            {column: cell for column, cell in given.items() if column not in own.all}, "learn"
-        )
+        fields, mapping = self._read({column: cell for column, cell in given.items() if column not in own.all}, "learn")
         own, mapping = own.completed(history, mapping, list(fields))
         for role, what in (("label", "label"), ("id", "transaction_id")):
             if getattr(mapping, role) not in fields:
@@ -327,13 +328,13 @@ class RecordReader:
         )
         return ReportedOutcome(outcome, number, transaction, tuple(remarks))
 
-    def _read(self, record: JsonObject, purpose: Purpose) -> tuple[Fields, SchemaMapping, Fields]:
-        """The fields of a line in plain form, the mapping completed for them, and the fields as they are written."""
+    def _read(self, record: JsonObject, purpose: Purpose) -> tuple[Fields, SchemaMapping]:
+        """The fields of a line in plain form, and the mapping completed for them."""
         given = (self._history if purpose == "learn" else self._given or self._remembered) or SchemaMapping()
         fields = fields_of(record)
         if any(isinstance(cell, list) for cell in fields.values()):
             fields = _row_of(with_lists_as_facts(_table(fields), given))
-        mapping, written = self._mapping_for(fields, purpose), fields
+        mapping = self._mapping_for(fields, purpose)
         if mapping.clock or mapping.marked:
             fields = _row_of(with_whole_cells(_table(fields), mapping))
         written_out = any(isinstance(cell, str) and _WRITTEN_OUT.fullmatch(cell) for cell in fields.values())
@@ -341,7 +342,7 @@ class RecordReader:
             plain, _ = with_plain_numbers(_table(fields), given)
             _raise_first((column, message) for column, cells in plain.unfit.items() for _, message in cells)
             fields = _row_of(plain)
-        return fields, mapping, written
+        return fields, mapping
 
     def _mapping_for(self, fields: Fields, purpose: Purpose) -> SchemaMapping:
         key = purpose, frozenset(map(_guessed_by, fields))
@@ -386,9 +387,12 @@ def _label(fields: Fields, mapping: SchemaMapping) -> bool:
 
 
 def _transaction(
-    transaction_id: str, fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]
+    transaction_id: str | None, fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]
 ) -> Transaction | None:
-    """The transaction that a row describes, its facts named by ``names``; None if it has neither a fact nor a text."""
+    """The transaction that a row describes, its facts named by ``names``; None if it has neither a fact nor a text.
+
+    Without an id it gets one made from its content.
+    """
     time = _time(fields, mapping.time, mapping.time_format, like=mapping.day_order)
     if (parts := mapping.time_parts) and parts.are_in(fields):
         times, wrong = read_time_parts({column: [cell] for column, cell in fields.items()}, parts)
@@ -400,6 +404,10 @@ def _transaction(
     entities = _entities(fields, mapping, names)
     if not facts and not (text or "").strip():
         return None
+    if transaction_id is None:
+        columns = columns_of((name, [value]) for name, value in facts.items())
+        words = {column: coded([word]) for column, word in entities.items()}
+        (transaction_id,) = ids_of(content_hashes(columns, np.array([time]), [text or ""], words))
     made = with_own_time_facts(
         construct_unchecked(  # every cell has been checked
             Transaction, id=transaction_id, time=time_of(time), facts=facts, text=text or "", entities=entities

@@ -63,12 +63,13 @@ def read_dataset(
     strict: bool = False,
     ids: bool = True,
 ) -> Dataset:
-    """The labelled rows of a table, all of them to learn from. Without ``ids``, rows that bring none are numbered."""
+    """The labelled rows of a table, all of them to learn from. Without ``ids``, those in a column may repeat."""
     table, complete = _prepared(table, mapping, remembered, "train")
     assembly = assemble(table, complete, unique_ids=ids)
     _require(assembly, "label", "a label")
     assembly.mark_empty_rows()
     rows = assembly.good_rows()
+    assembly.name_rows(rows)
     labelled = assembly.labels[rows] >= 0
     if late := int((plausible(assembly.times) != assembly.times).sum()):
         told = f"{late:,} of {len(rows):,} times are far later than all others: they count in no history"
@@ -97,10 +98,12 @@ def read_transactions(
     table, complete = _prepared(_table_of(source, name), mapping, remembered, "decide")
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
-    make_ids = ids or bool(complete.entities)
-    assembly = assemble(replace(table, columns=kept), complete, unique_ids=ids, make_ids=make_ids)
+    assembly = assemble(replace(table, columns=kept), complete, unique_ids=ids)
     assembly.mark_empty_rows()
-    loaded = _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
+    rows = assembly.good_rows()
+    if ids or complete.entities:  # a history tells rows apart by their ids
+        assembly.name_rows(rows)
+    loaded = _checked(assembly, assembly.transactions(rows), 0, strict=strict)
     if not ids or mapping is not None or remembered is None:
         return loaded
     told = check_id(remembered, complete, table.columns, strict=strict and not table.is_frame)

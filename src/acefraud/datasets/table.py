@@ -5,7 +5,7 @@ Tables have named columns and the number of each row in its file; everything aft
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
@@ -64,7 +64,7 @@ class Table(ShortRepr):
     open_ended: bool = False
     """True if a column may be absent only because no row happened to have it (JSON)."""
     is_frame: bool = False
-    """True for a data frame: NaN is an unknown number, and ids of rows are hashed column by column."""
+    """True for a data frame: NaN is an unknown number."""
     weights: FloatArray | None = None
     """How much each row counts in a fit; None if all count alike."""
     labels_apart: bool = False
@@ -76,13 +76,6 @@ class Table(ShortRepr):
     """What a person should know about how the file was read."""
     unfit: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
     """By column, the rows whose number is written otherwise than in the rest of the column, and what is wrong."""
-    as_written: Mapping[str, Column] = field(default_factory=dict)
-    """Columns before their numbers were made plain: ids are made from what a file says."""
-
-    @property
-    def content(self) -> Iterator[tuple[str, Column]]:
-        """The columns as the file has them."""
-        return ((name, self.as_written.get(name, column)) for name, column in self.columns.items())
 
     @property
     def height(self) -> int:

@@ -96,6 +96,11 @@ class ScoredPart:
     verdicts: Counter[Verdict]
     bad_rows: tuple[BadRow, ...]
 
+    @property
+    def row_count(self) -> int:
+        """How many rows were scored."""
+        return self.verdicts.total()
+
 
 def targets_of(sources: Sequence[str], folder: Path) -> dict[str, Path]:
     """Where the scores of each file go: CSV if it is one, else Parquet. Raises InputError if two would be the same."""
@@ -109,7 +114,7 @@ def targets_of(sources: Sequence[str], folder: Path) -> dict[str, Path]:
 
 
 def score_parts(
-    targets: dict[str, Path], scorer: Scorer, runner: Runner, progress: Progress = lambda _: None
+    targets: dict[str, Path], scorer: Scorer, runner: Runner, progress: Progress = lambda *_: None
 ) -> list[ScoredPart]:
     """Score files, and write the scores of each as soon as they are known.
 

@@ -20,6 +20,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets import SchemaMapping, load_dataset
+from acefraud.datasets.content_ids import numbered, places_among_equals
 from acefraud.datasets.history_facts import EntityPast, has_amounts, usual_known_at
 from acefraud.engine.entity_memory import time_facts_of
 from acefraud.errors import InputError
@@ -34,8 +35,8 @@ from acefraud.support.hashes import Hashes, hashes_of
 from acefraud.support.runners import Progress, Runner, computed
 from acefraud.support.timestamps import UNKNOWN, last_plausible
 
-Steps = Callable[[str], Progress]
-"""Begins to show a step of the work by its name; what it returns is called with the share that is done."""
+Steps = Callable[[str, int], Progress]
+"""Begins to show a step of the work by its name and its rows, 0 if they are to be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,15 @@ class HistoryPart:
     cases: Cases
     waiting: Transactions
 
+    @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return len(self.cases) + len(self.waiting)
+
+    def renamed(self, ids: Ids, waiting_ids: Ids) -> HistoryPart:
+        """The same rows with other ids."""
+        return HistoryPart(self.cases.with_ids(ids), self.waiting.with_ids(waiting_ids))
+
 
 @dataclass(frozen=True, slots=True)
 class PartSummary:
@@ -53,18 +63,15 @@ class PartSummary:
     times: IntArray
     labels: BoolArray
     hashes: Hashes
+    known_at: IntArray
     waiting_times: IntArray
+    waiting_hashes: Hashes
     names: tuple[str, ...]
     """The facts that its rows know."""
     texts: bool
     bad_rows: int
     unlabelled: int
     unreadable: int
-
-    @property
-    def rows(self) -> int:
-        """All rows, also those that are no cases."""
-        return len(self.times) + self.unlabelled + self.bad_rows
 
     @classmethod
     def of(cls, part: HistoryPart, bad_rows: int, unlabelled: int, unreadable: int) -> PartSummary:
@@ -73,7 +80,9 @@ class PartSummary:
             rows.times,
             part.cases.labels,
             hashes_of(rows.ids),
+            part.cases.known_at,
             part.waiting.times,
+            hashes_of(part.waiting.ids),
             tuple(rows.facts.names),
             rows.texts is not None,
             bad_rows,
@@ -96,35 +105,20 @@ def read_part(source: Any, mapping: SchemaMapping, strict: bool, ids: bool = Tru
         part = HistoryPart(Cases.of(()), Transactions.of(()))
         return part, PartSummary.of(part, 0, 0, 0)
     data = load_dataset(rows, mapping=mapping, strict=strict, ids=ids)
-    cases = data.train
+    part = HistoryPart(data.train, data.waiting)
     if not mapping.id:
-        cases = _with_ids(cases, np.array([_unnumbered(name) for name in cases.transactions.ids], dtype=object))
-    part = HistoryPart(cases, data.waiting)
+        part = part.renamed(*(_unnumbered(rows.ids) for rows in (data.train.transactions, data.waiting)))
     return part, PartSummary.of(part, len(data.bad_rows), data.unlabelled, data.unreadable)
 
 
-def _unnumbered(content_id: str) -> str:
-    return "-".join(content_id.split("-")[:2])
+def _unnumbered(content_ids: Ids) -> Ids:
+    return np.array(["-".join(name.split("-")[:2]) for name in content_ids], dtype=object)
 
 
-def _with_ids(cases: Cases, ids: Ids) -> Cases:
-    rows = cases.transactions
-    moved = Transactions(ids, rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities)
-    return Cases(moved, cases.labels, known_at=cases.known_at, difficulty=cases.difficulty, weights=cases.weights)
-
-
-def _numbered(part: HistoryPart, rows: IntArray, numbers: IntArray) -> tuple[HistoryPart, Hashes]:
-    """A part in which the ids of some rows end in a number."""
-    ids = part.cases.transactions.ids.copy()
-    ids[rows] = [f"{name}-{number}" for name, number in zip(ids[rows], numbers, strict=True)]
-    return replace(part, cases=_with_ids(part.cases, ids)), hashes_of(ids)
-
-
-def _moved(part: HistoryPart, start: int) -> tuple[HistoryPart, Hashes]:
-    """A part whose rows are numbered from a place on."""
-    numbers = (int(name.removeprefix("row-")) for name in part.cases.transactions.ids)
-    ids = np.array([f"row-{start + number}" for number in numbers], dtype=object)
-    return replace(part, cases=_with_ids(part.cases, ids)), hashes_of(ids)
+def _numbered(part: HistoryPart, places: IntArray, waiting_places: IntArray) -> tuple[HistoryPart, Hashes]:
+    """A part with the places of rows among those with the same content in their ids, and the hashes of its cases."""
+    ids = numbered(part.cases.transactions.ids, places)
+    return part.renamed(ids, numbered(part.waiting.ids, waiting_places)), hashes_of(ids)
 
 
 # --- the history of entities: rows change places, so that each bucket has whole entities ---
@@ -332,7 +326,7 @@ class PartedHistory:
         sources: Sequence[Any],
         mapping: SchemaMapping,
         runner: Runner,
-        steps: Steps = lambda _: lambda _: None,
+        steps: Steps = lambda *_: lambda *_: None,
         *,
         name: str = "parts",
         strict: bool = False,
@@ -342,18 +336,14 @@ class PartedHistory:
 
         Raises InputError if a part cannot be read with the mapping, or if two rows have the same id.
         """
-        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading"))
+        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading", 0))
         parts = [part for part, _ in kept]
         summaries: list[PartSummary] = runner.map(_same, [(summary,) for _, summary in kept])
         hashes = [summary.hashes for summary in summaries]
         if mapping.id and ids:
             _check_ids(np.concatenate(hashes))
-        elif not mapping.id and (ids or mapping.entities):
-            parts, hashes = _with_numbers(parts, hashes, runner)
         elif not mapping.id:
-            starts = np.cumsum([0, *(each.rows for each in summaries)]).tolist()
-            moved = runner.keep(_moved, list(zip(parts, starts, strict=False)), 2)
-            parts, hashes = [part for part, _ in moved], runner.map(_same, [(some,) for _, some in moved])
+            parts, hashes = _with_numbers(parts, summaries, runner)
         times = np.concatenate([summary.times for summary in summaries])
         last = last_plausible(np.concatenate([times, *(summary.waiting_times for summary in summaries)]))
         parts = _with_history(parts, mapping, last, runner, steps, rows=len(times))
@@ -392,18 +382,17 @@ def _check_ids(hashes: Hashes) -> None:
         raise InputError(f"{repeated:,} rows have an id that another row has, in the same part or in another one")
 
 
-def _with_numbers(parts: list[Any], hashes: list[Hashes], runner: Runner) -> tuple[list[Any], list[Hashes]]:
+def _with_numbers(parts: list[Any], summaries: Sequence[PartSummary], runner: Runner) -> tuple[list[Any], list[Hashes]]:
     """Rows with the same content get a number from the second on, as in a single file."""
-    every = np.concatenate(hashes)
-    order = np.argsort(every, kind="stable")
-    first = np.append(True, every[order[1:]] != every[order[:-1]])
-    numbers = np.empty(len(every), dtype=np.int64)
-    numbers[order] = np.arange(len(every)) - np.maximum.accumulate(np.where(first, np.arange(len(every)), 0)) + 1
-    split = np.split(numbers, np.cumsum([len(some) for some in hashes])[:-1])
-    again = [np.flatnonzero(some > 1) for some in split]
-    calls = [(part, rows, some[rows]) for part, rows, some in zip(parts, again, split, strict=True)]
-    changed = [at for at, rows in enumerate(again) if len(rows)]
-    parts, hashes = list(parts), list(hashes)
+    hashes = [*(some.hashes for some in summaries), *(some.waiting_hashes for some in summaries)]
+    count = sum(len(some.waiting_hashes) for some in summaries)
+    labels = np.concatenate([*(some.labels.astype(np.int8) for some in summaries), np.full(count, -1, dtype=np.int8)])
+    known_at = np.concatenate([*(some.known_at for some in summaries), np.full(count, UNKNOWN)])
+    places = places_among_equals(np.concatenate(hashes), labels, known_at)
+    split = np.split(places, np.cumsum([len(some) for some in hashes])[:-1])
+    calls = list(zip(parts, split[: len(parts)], split[len(parts) :], strict=True))
+    changed = [at for at, (_, *both) in enumerate(calls) if any((some > 1).any() for some in both)]
+    parts, hashes = list(parts), hashes[: len(parts)]
     for at, (part, of_part) in zip(changed, runner.keep(_numbered, [calls[at] for at in changed], 2), strict=True):
         parts[at] = part
         hashes[at] = runner.map(_same, [(of_part,)])[0]
@@ -418,7 +407,7 @@ def _with_history(
     facts: list[list[Any]] = [[] for _ in parts]
     buckets = -(-rows // ROWS_IN_BUCKET)
     for column in mapping.history.entities if mapping.history else ():
-        show = steps(f"history of {column}")
+        show = steps(f"history of {column}", rows)
         dealt = runner.keep(_dealt, [(part, mapping, column, buckets) for part in parts], buckets)
         calls = [([of_part[bucket] for of_part in dealt], mapping, column, last) for bucket in range(buckets)]
         found = runner.keep(_history, calls, len(parts), show)
@@ -427,7 +416,7 @@ def _with_history(
             facts[at] += [of_bucket[at] for of_bucket in found]
     names = time_facts_of(mapping.describe())
     each = [(part, some, of_part, mapping, names) for part, some, of_part in zip(parts, pieces, facts, strict=True)]
-    joined = runner.keep(_joined, each, 1, steps("facts"))
+    joined = runner.keep(_joined, each, 1, steps("facts", rows))
     runner.forget([*parts, *(handle for some in (*pieces, *facts) for handle in some)])
     return [part for (part,) in joined]
 

@@ -25,7 +25,6 @@ from acefraud import (
     LearnerOptions,
     Outcome,
     SchemaMapping,
-    Transactions,
     backtest,
     load_transactions,
     open_playbook,
@@ -196,12 +195,9 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         self.learner_.playbook.assume_complete_feed()
         rows = data.train.transactions
         ids = [f"heard-{self.heard_ + index}" for index in range(len(rows))]
-        numbered = Transactions(
-            np.array(ids, dtype=object), rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities
-        )
         labels = data.train.labels.tolist()
         outcomes = [Outcome(transaction_id=name, is_fraud=label) for name, label in zip(ids, labels, strict=True)]
-        self.learner_.hear_all_sync(outcomes, numbered)
+        self.learner_.hear_all_sync(outcomes, rows.with_ids(np.array(ids, dtype=object)))
         self.heard_ += len(rows)
         self._name_facts()
 

@@ -57,7 +57,7 @@ class TrainingOptions(TypedDict, total=False):
     progress: Progress
     """Called now and then with the share that is done."""
     ids: bool
-    """False numbers the rows of a data frame that bring no id. Otherwise they are named by their content."""
+    """False lets the ids of a data frame repeat."""
     both_labels: bool
     """Whether a history without both labels is an error, which it is unless you say False."""
 

@@ -26,12 +26,19 @@ from acefraud.errors import ConfigurationError, InputError
 if TYPE_CHECKING:
     from distributed import Client
 
-Progress = Callable[[float], None]
+Progress = Callable[[float, int], None]
+"""Called with the share of calls that are done, and with the rows that were, as far as results have a `row_count`."""
 Call = Callable[..., Any]
 
 
-def _silent(_: float) -> None:
+def _silent(_: float, __: int) -> None:
     """No progress is shown."""
+
+
+def _row_count(result: Any) -> int:
+    """Of how many rows a result is, or the first piece of it."""
+    first = result[0] if isinstance(result, tuple) else result
+    return getattr(first, "row_count", 0)
 
 
 class Runner(Protocol):
@@ -118,18 +125,21 @@ class LocalRunner:
         self, function: Call, calls: Sequence[Sequence[Any]], targets: Sequence[tuple[_Kept, ...]], progress: Progress
     ) -> list[Any]:
         found: list[Any] = [None] * len(calls)
+        rows = 0
         if self._workers == 1:
             for place, (arguments, target) in enumerate(zip(calls, targets, strict=True)):
-                found[place] = _call(function, arguments, target)
-                progress((place + 1) / len(calls))
+                found[place], count = _call(function, arguments, target)
+                rows += count
+                progress((place + 1) / len(calls), rows)
             return found
         left = set(range(len(calls)))
         for attempt in range(_ATTEMPTS):
             try:
-                for place, result in self._in_processes(function, calls, targets, sorted(left)):
+                for place, (result, count) in self._in_processes(function, calls, targets, sorted(left)):
                     found[place] = result
                     left.discard(place)
-                    progress(1 - len(left) / len(calls))
+                    rows += count
+                    progress(1 - len(left) / len(calls), rows)
             except BrokenProcessPool:
                 self._pool = None
                 if attempt + 1 == _ATTEMPTS:
@@ -147,7 +157,7 @@ class LocalRunner:
         calls: Sequence[Sequence[Any]],
         targets: Sequence[tuple[_Kept, ...]],
         places: Sequence[int],
-    ) -> Iterable[tuple[int, Any]]:
+    ) -> Iterable[tuple[int, tuple[Any, int]]]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, context, initializer=_use_one_thread)
@@ -164,15 +174,16 @@ def _use_one_thread() -> None:
     os.environ["POLARS_MAX_THREADS"] = "1"  # it is not loaded yet
 
 
-def _call(function: Call, arguments: Sequence[Any], targets: Sequence[_Kept]) -> Any:
+def _call(function: Call, arguments: Sequence[Any], targets: Sequence[_Kept]) -> tuple[Any, int]:
+    """The result if it is not kept, and its number of rows."""
     result = function(*map(_loaded, arguments))
     if not targets:
-        return result
+        return result, _row_count(result)
     for target, piece in zip(targets, result, strict=True):
         unfinished = target.path.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(pickle.dumps(piece, protocol=5))
         unfinished.replace(target.path)
-    return None
+    return None, _row_count(result)
 
 
 def _loaded(argument: Any) -> Any:
@@ -229,10 +240,12 @@ class DaskRunner:
 
         submit: Call = self._client.submit
         futures = [submit(function, *arguments, pure=False) for arguments in calls]
-        for count, future in enumerate(completed(futures), 1):  # type: ignore[no-untyped-call]
-            if future.status == "error":
-                future.result()
-            progress(count / len(calls))
+        counts = [submit(_row_count, future, pure=False) for future in futures] if progress is not _silent else futures
+        rows = 0
+        for done, future in enumerate(completed(counts), 1):  # type: ignore[no-untyped-call]
+            if progress is not _silent or future.status == "error":
+                rows += future.result()
+            progress(done / len(calls), rows)
         return futures
 
 
