@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import platform
 import subprocess
 import sys
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,3 +101,14 @@ def test_other_paths_of_the_processor_give_the_same_bits(paths: dict[str, str]) 
         for some in ({}, paths)
     }
     assert len(digests) == 1
+
+
+def test_no_power_is_left_to_the_c_library() -> None:
+    """Its `pow` rounds squares of numbers as each processor likes; products and `np.square` are exact."""
+    found = {
+        f"{path.name}: {ast.unparse(node)}"
+        for path in Path(exact_math.__file__).parents[1].rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and not isinstance(node.left, ast.Constant)
+    }
+    assert found == {"exact_math.py: Decimal(2) ** (Decimal(part) / _PARTS)"}

@@ -179,7 +179,7 @@ def _reasons(
         return
     cells = plain_text(column) if isinstance(column, list) or not column.dtype.is_numeric() else column.fill_nan(None)
     rows = pl.DataFrame({"cell": cells.filter(known), "fraud": frauds})
-    values = rows.group_by("cell").agg(pl.len().alias("rows"), pl.col("fraud").sum())
+    values = rows.group_by("cell", maintain_order=True).agg(pl.len().alias("rows"), pl.col("fraud").sum())
     filled, telling = _filled(values["cell"])
     has, tells = _share(values, filled), _share(values, telling)
     named = by_name and names_what_comes_after(name)

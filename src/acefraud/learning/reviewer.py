@@ -180,11 +180,13 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
     if not columns or not len(stretches):
         return 0.0, 0, ""
     x, p = np.column_stack(list(columns.values()))[::-1], sigmoid_of(margin)[::-1, None]
-    error, variance = labels[::-1, None] - p, p * (1 - p)
-    sums = [np.cumsum(each, axis=0) for w in (error, variance, error**2) for each in (w + 0 * x, w * x, w * x**2)]
+    error, variance, squared = labels[::-1, None] - p, p * (1 - p), np.square(x)
+    sums = [
+        np.cumsum(each, axis=0) for w in (error, variance, np.square(error)) for each in (w + 0 * x, w * x, w * squared)
+    ]
     effect, spread = _effect([each[stretches] for each in sums])
     before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
-    gains = (effect - before) ** 2 / (spread + spread_before) / 2 - log(len(columns))
+    gains = np.square(effect - before) / (spread + spread_before) / 2 - log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
 
@@ -194,8 +196,8 @@ def _effect(sums: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
     error, error_x, _, variance, variance_x, variance_xx, square, square_x, square_xx = sums
     centre = variance_x / np.maximum(variance, 1e-9)  # 0 where the playbook is certain of every case
     information = np.maximum(variance_xx - variance_x * centre, 1e-9)
-    seen = square_xx - 2 * centre * square_x + centre**2 * square  # larger if the playbook is too sure
-    return (error_x - error * centre) / information, np.maximum(seen, information) / information**2
+    seen = square_xx - 2 * centre * square_x + np.square(centre) * square  # larger if the playbook is too sure
+    return (error_x - error * centre) / information, np.maximum(seen, information) / np.square(information)
 
 
 def _columns(facts: FactTable) -> dict[str, FloatArray]:

@@ -193,7 +193,8 @@ class Boosting:
         for branch in branches(self._table, gradient, hessian, rows, options=self._trees, generator=self._generator):
             bins = dict(branch.bins)
             mask = self._table.holds(bins)
-            gained = float(gradient @ mask) ** 2 / (float(hessian @ mask) + self._trees.penalty) / 2
+            whole = float(gradient @ mask)
+            gained = whole * whole / (float(hessian @ mask) + self._trees.penalty) / 2
             yield gained - self._trees.price * self._table.price(bins), self._table.condition(bins), mask
 
     def _shuffled(self) -> WorthByChance:

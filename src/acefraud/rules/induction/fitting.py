@@ -308,7 +308,7 @@ def _descend(problem: _Problem, steps: int) -> FloatArray:
         if float(((ahead - following) * change).sum()) > 0:  # it overshot: restart the momentum
             momentum, ahead = 1.0, following.copy()
         else:
-            faster = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
+            faster = 0.5 * (1 + np.sqrt(1 + 4 * momentum * momentum))
             ahead, momentum = following + (momentum - 1) / faster * change, faster
         current = following
         if float(np.abs(change).max()) < 1e-5 * max(1.0, float(np.abs(current).max())):
@@ -407,7 +407,7 @@ def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
         error, curvature = counts * p - frauds, counts * p * (1 - p)
         gradient = np.array([error.sum(), (error * said).sum() + (slope - 1.0)])
         cross = float((curvature * said).sum())
-        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, (curvature * said**2).sum() + 1.0]])
+        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, (curvature * np.square(said)).sum() + 1.0]])
         step = solve(hessian, gradient)
         step *= min(1.0, _FARTHEST / max(abs(step[0]) + abs(step[1]) * furthest, 1e-12))
         before = level, slope

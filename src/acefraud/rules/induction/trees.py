@@ -136,7 +136,8 @@ class _Grower:
         sums = self._sums(facts, rows, g, h)
         order = _Order.of(sums, self._words[facts], self._bins[facts], self._options.penalty)
         gains, cuts = self._best_cuts(sums, order)
-        gains -= float(g.sum()) ** 2 / (float(h.sum()) + self._options.penalty)
+        whole = float(g.sum())
+        gains -= whole * whole / (float(h.sum()) + self._options.penalty)
         at = int(np.argmax(gains))
         if not gains[at] > 0:
             return _Node(bins, rows, 0.0)
@@ -160,7 +161,7 @@ class _Grower:
         known[:, order.words] = order.ordered(sums)
         left = np.cumsum(known, axis=2)
         left, right = left[:, :, :-1], left[:, :, -1:] - left[:, :, :-1]
-        gains = left[0] ** 2 / (left[1] + options.penalty) + right[0] ** 2 / (right[1] + options.penalty)
+        gains = np.square(left[0]) / (left[1] + options.penalty) + np.square(right[0]) / (right[1] + options.penalty)
         forbidden = np.minimum(left[2], right[2]) < options.least_support
         too_many, prices = order.lists(gains.shape[1], options.most_listed)
         forbidden[order.words] |= too_many
@@ -169,7 +170,7 @@ class _Grower:
         if not gains.shape[1]:
             return np.full(len(gains), -np.inf), np.zeros(len(gains), dtype=np.int64)
         cuts = np.argmax(gains, axis=1)
-        apart = sums[0, :, UNKNOWN] ** 2 / (sums[1, :, UNKNOWN] + options.penalty)
+        apart = np.square(sums[0, :, UNKNOWN]) / (sums[1, :, UNKNOWN] + options.penalty)
         return gains[np.arange(len(gains)), cuts] + apart, cuts
 
     def _inside(self, place: int, cut: int, order: IntArray | None) -> BoolArray:
