@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from acefraud.datasets import SchemaMapping
+from acefraud import SchemaMapping
 from acefraud.errors import AcefraudError, ConfigurationError
 from benchmarks.console import JsonOption, line, print_json
 from benchmarks.quality.peers import needed
