@@ -18,7 +18,7 @@ from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
+from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words, words_of_tests
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
@@ -34,6 +34,8 @@ _INSIDE = words("inside_conclusion")
 """Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
 _DENIALS = ("not", "never", "no")
 _ORDERS, _BEFORE_ORDER = words("orders"), words("before_order")
+_OF_VERDICTS = grammar_words() - words_of_tests()
+"""Words that belong to no test, unless facts or values are called so."""
 _SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
 
 
@@ -246,7 +248,7 @@ def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> 
     """What a sentence says, with or without a verdict."""
     vocabulary = sentence.vocabulary
     hopeless = _is_question(sentence) or bool(_odd_words(sentence))  # no such sentence is read, so do not try
-    whole, furthest, whole_doubtful = ([], 0, []) if hopeless else _readings(text, sentence)
+    whole, whole_doubtful = ([], []) if hopeless else _readings(text, sentence)
     if len(whole) == 1 and glosses <= whole[0].facts:  # "fraud share above 5%" has a word of a verdict, but no verdict
         return ReadRule(whole[0])
     readings: dict[Condition, ReadRule] = {}
@@ -272,7 +274,7 @@ def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> 
         return next(iter(readings.values()))
     if readings or len(doubtful) > 1:
         return replace(said, readings=tuple(readings or dict.fromkeys(doubtful)))
-    odd = _not_understood(text, sentence, furthest)
+    odd = _not_understood(text, sentence)
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
 
 
@@ -297,7 +299,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         if predicate and left.is_one_of(left.skipped(0, STOPS), _NEGATIVE):
             return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
-        found, _, unclear = _readings(text, first, as_object=predicate)
+        found, unclear = _readings(text, first, as_object=predicate)
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
     if not befores or not _has_words(right):
@@ -315,7 +317,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     if not linked and befores != [None] and not _goes_on(left, right):
         return []  # "payments over 900 are fraud. Payments at night"
     has_object = not linked and tokens[conclusion.end].kind is not Kind.SIGN  # "decline payments at night"
-    afters, _, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
+    afters, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
     doubtful += unclear if not negated and befores == [None] else []
     joined = []
     for condition in afters:
@@ -367,23 +369,29 @@ def _has_words(sentence: Sentence) -> bool:
 
 def _readings(
     text: str, sentence: Sentence, *, as_object: bool = False, opened: bool = False
-) -> tuple[list[Condition], int, list[Condition]]:
-    """The conditions that a sentence means, how far the best reading came, and what it means if that is not clear."""
-    tokens = sentence.tokens
-    end = len(tokens)
+) -> tuple[list[Condition], list[Condition]]:
+    """The conditions that a sentence means, and what it may mean if that is not clear."""
+    start, end = _without_signs(sentence)
+    if start == end:
+        return [], []
+    written = text[sentence.tokens[start].start : sentence.tokens[end - 1].end]
+    if (exact := read_exactly(written, sentence.vocabulary)) is not None:
+        return [exact], []
+    if not (_OF_VERDICTS - sentence.vocabulary.word_list).isdisjoint(sentence.words[start:end]):
+        return [], []  # no test has such a word
+    grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
+    return grammar.readings(), grammar.doubtful
+
+
+def _without_signs(sentence: Sentence) -> tuple[int, int]:
+    """Where a sentence begins and ends without the signs around it."""
+    tokens, end = sentence.tokens, len(sentence.tokens)
     while end and tokens[end - 1].kind is Kind.SIGN and tokens[end - 1].text != ")":
         end -= 1
-    start = min(sentence.skipped(0, STOPS), end)
-    if start == end:
-        return [], 0, []
-    written = text[tokens[start].start : tokens[end - 1].end]
-    if (exact := read_exactly(written, sentence.vocabulary)) is not None:
-        return [exact], len(tokens), []
-    grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
-    return grammar.readings(), start + grammar.furthest, grammar.doubtful
+    return min(sentence.skipped(0, STOPS), end), end
 
 
-def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, ...]:
+def _not_understood(text: str, sentence: Sentence) -> tuple[str, ...]:
     """The words that mean nothing here. If each means something, the part of the sentence that could not be joined."""
     try:
         named = unknown_facts(Condition.parse(text), sentence.vocabulary)
@@ -392,9 +400,19 @@ def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, 
     if named and not sentence.vocabulary.is_open:
         return tuple(named)
     odd = _odd_words(sentence)
-    if not odd and furthest < len(sentence.tokens):
+    if not odd and (furthest := _furthest(sentence)) < len(sentence.tokens):
         odd = [text[sentence.tokens[furthest].start :].strip()]
     return tuple(dict.fromkeys(odd)) or (text.strip(),)
+
+
+def _furthest(sentence: Sentence) -> int:
+    """How far the best reading of a sentence came."""
+    start, end = _without_signs(sentence)
+    if start == end or _is_question(sentence):
+        return 0
+    grammar = Grammar(sentence.part(start, end))
+    grammar.readings()
+    return start + grammar.furthest
 
 
 def _odd_words(sentence: Sentence) -> list[str]:

@@ -54,8 +54,17 @@ def grammar_words() -> frozenset[str]:
     >>> "exceed" in grammar_words(), "nervous" in grammar_words()
     (True, False)
     """
-    lists = [said for name, table in _TABLES.items() if name != "advice" for said in table.values()]
-    return frozenset(word for said in lists for phrase in said for word in phrase.split())
+    return _words_of("grammar", "verdicts", "tests")
+
+
+@cache
+def words_of_tests() -> frozenset[str]:
+    """Those of them that may stand in a test, or between two tests."""
+    return _words_of("grammar", "tests")
+
+
+def _words_of(*tables: str) -> frozenset[str]:
+    return frozenset(word for name in tables for said in _TABLES[name].values() for word in " ".join(said).split())
 
 
 DETERMINERS = words("determiners")
