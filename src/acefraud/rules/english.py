@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from operator import itemgetter
 
 from acefraud.core.bullet import Evidence
@@ -403,14 +403,21 @@ def _exact_phrases() -> tuple[_Phrase, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1024)
-def _phrases_beginning(start: str) -> list[_Phrase]:
+@cache
+def _phrases_by_opening() -> dict[str, list[int]]:
+    """The places of the exact phrases by the characters with which they must begin."""
+    by_opening: dict[str, list[int]] = {}
+    for place, phrase in enumerate(_exact_phrases()):
+        by_opening.setdefault(phrase.opening[:_START], []).append(place)
+    return by_opening
+
+
+def _phrases_beginning(start: str) -> Iterator[_Phrase]:
     """The exact phrases that can begin with these characters. Letters beyond ASCII may match in unexpected ways."""
-    return [
-        phrase
-        for phrase in _exact_phrases()
-        if not start.isascii() or phrase.opening[:_START] == start or start.startswith(phrase.opening)
-    ]
+    phrases, by_opening = _exact_phrases(), _phrases_by_opening()
+    openings = [start[:length] for length in range(len(start) + 1)] if start.isascii() else by_opening
+    places = sorted(place for opening in openings for place in by_opening.get(opening, ()))
+    return (phrases[place] for place in places)
 
 
 def _pattern(words: str) -> str:
