@@ -18,7 +18,7 @@ from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words, words_of_tests
+from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
@@ -34,8 +34,6 @@ _INSIDE = words("inside_conclusion")
 """Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
 _DENIALS = ("not", "never", "no")
 _ORDERS, _BEFORE_ORDER = words("orders"), words("before_order")
-_OF_VERDICTS = grammar_words() - words_of_tests()
-"""Words that belong to no test, unless facts or values are called so."""
 _SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
 
 
@@ -158,10 +156,6 @@ _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
-_NOT_HONOURED: dict[str, list[str]] = {}
-"""Words that change what a rule means in ways that it cannot have, by the first of them."""
-for _said in phrases("not_honoured"):
-    _NOT_HONOURED.setdefault(_said.split()[0], []).append(_said)
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
 _MOST_SIGNS = 3_000
@@ -330,7 +324,7 @@ def _goes_on(left: Sentence, right: Sentence) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline all B", "A: ok up to 9"."""
     if any(comparators(right, 0)):
         return True
-    opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
+    opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after_one_of(0, EXCEPTIONS))
     return opening or right.is_one_of(0, EVERYTHING)
 
 
@@ -348,7 +342,7 @@ def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
 
     "Unless A, B" before a conclusion is cut by `Grammar`, which knows where the exception ends.
     """
-    after = next(iter(sentence.after(0, *EXCEPTIONS)), None)
+    after = next(iter(sentence.after_one_of(0, EXCEPTIONS)), None)
     if after is None or any(token.kind is Kind.SIGN for token in sentence.tokens[after:]):
         return False, sentence
     return True, sentence.part(after)
@@ -356,9 +350,9 @@ def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
 
 def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
     """What follows "if", "when" or "unless" after a conclusion, and whether it is an exception."""
-    for after in sentence.after(0, *EXCEPTIONS):
+    for after in sentence.after_one_of(0, EXCEPTIONS):
         return True, sentence.part(after)
-    return False, sentence.part(sentence.past(0, *LINKS, "and"))
+    return False, sentence.part(next(iter(sentence.after_one_of(0, LINKS)), sentence.past(0, "and")))
 
 
 def _has_words(sentence: Sentence) -> bool:
@@ -377,7 +371,7 @@ def _readings(
     written = text[sentence.tokens[start].start : sentence.tokens[end - 1].end]
     if (exact := read_exactly(written, sentence.vocabulary)) is not None:
         return [exact], []
-    if not (_OF_VERDICTS - sentence.vocabulary.word_list).isdisjoint(sentence.words[start:end]):
+    if not sentence.vocabulary.only_in_verdicts.isdisjoint(sentence.words[start:end]):
         return [], []  # no test has such a word
     grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
     return grammar.readings(), grammar.doubtful
@@ -418,8 +412,8 @@ def _furthest(sentence: Sentence) -> int:
 def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
-    for index, token in enumerate(tokens):
-        for end in sentence.after(index, *_NOT_HONOURED.get(token.text, ())):
+    for index in range(len(tokens)):
+        for end in sentence.after_one_of(index, phrases("not_honoured")):
             return [" ".join(token.shown for token in tokens[index:end])]
     known_names = vocabulary.facts.keys() | vocabulary.lists
     names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, PhraseTable, Token, Words, grammar_words, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Phrases, PhraseTable, Token, Words, grammar_words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Sentence:
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
-        return self.is_one_of(at, some)
+        return at < len(self.words) and self.words[at] in some
 
     def is_one_of(self, at: int, some: Collection[str]) -> bool:
         """Whether the token at a place is one of a list of words or signs."""
@@ -103,21 +103,26 @@ class Sentence:
 
     def after(self, at: int, *phrases: str) -> list[int]:
         """The place after each of these phrases that stands here."""
-        index = _by_first_word(phrases)
-        found = index.get(self.words[at], index[None]) if at < len(self.words) else index[None]
-        return [at + len(said) for said in found if self.words[at : at + len(said)] == said]
+        return self.after_one_of(at, _as_phrases(phrases))
+
+    def after_one_of(self, at: int, phrases: Phrases[Any]) -> list[int]:
+        """The place after each phrase of a list that stands here."""
+        return [end for _, end in self.meanings(at, phrases)]
 
     def past(self, at: int, *phrases: str) -> int:
         """The place after the first of these phrases that stands here; the same place if none does."""
         return next(iter(self.after(at, *phrases)), at)
 
-    def meanings(self, at: int, table: Mapping[str, T]) -> list[tuple[T, int]]:
-        """What the phrases of a table that stand here mean, each with the place after it."""
-        return [(table[" ".join(self.said(at, end))], end) for end in self.after(at, *table)]
+    def meanings(self, at: int, phrases: Phrases[T]) -> list[tuple[T, int]]:
+        """What the phrases that stand here mean, each with the place after it."""
+        index, words = phrases.by_first_word, self.words
+        found = index.get(words[at], index[None]) if at < len(words) else index[None]
+        return [(meaning, at + len(said)) for said, meaning in found if words[at : at + len(said)] == said]
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
         """The place after the words of a list that stand here."""
-        while self.is_one_of(at, some):
+        words = self.words
+        while at < len(words) and words[at] in some:
             at += 1
         return at
 
@@ -308,8 +313,5 @@ class Sentence:
 
 
 @lru_cache(maxsize=1024)
-def _by_first_word(phrases: Words) -> dict[str | None, list[Words]]:
-    """The words of each phrase by the first of them, in their order. An empty phrase stands everywhere."""
-    split = [tuple(phrase.split()) for phrase in phrases]
-    firsts = {None, *(said[0] for said in split if said)}
-    return {first: [said for said in split if not said or said[0] == first] for first in firsts}
+def _as_phrases(said: Words) -> Phrases[None]:
+    return Phrases.fromkeys(said)

@@ -28,6 +28,17 @@ class PhraseTable(dict[Words, T]):
         return frozenset(said[:end] for said in self for end in range(1, min(len(said), _LONGEST)))
 
 
+class Phrases(dict[str, T]):
+    """Phrases in the order in which they are tried, with what they mean. They are looked up only once complete."""
+
+    @cached_property
+    def by_first_word(self) -> dict[str | None, list[tuple[Words, T]]]:
+        """The words of each phrase and its meaning by the first of them. An empty phrase stands everywhere."""
+        split = [(tuple(said.split()), meaning) for said, meaning in self.items()]
+        firsts = {None, *(said[0] for said, _ in split if said)}
+        return {first: [each for each in split if not each[0] or each[0][0] == first] for first in firsts}
+
+
 @cache
 def words(name: str) -> frozenset[str]:
     """The words of a list, to ask whether a word is one of them.
@@ -38,13 +49,14 @@ def words(name: str) -> frozenset[str]:
     return frozenset(_LISTS[name])
 
 
-def phrases(name: str) -> tuple[str, ...]:
+@cache
+def phrases(name: str) -> Phrases[None]:
     """The phrases of a list in the order of the file, which is the order in which they are tried.
 
-    >>> phrases("last_place")
-    ('last place', 'last location', 'last position')
+    >>> list(phrases("last_place"))
+    ['last place', 'last location', 'last position']
     """
-    return _LISTS[name]
+    return Phrases.fromkeys(_LISTS[name])
 
 
 @cache

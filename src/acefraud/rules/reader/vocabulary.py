@@ -28,7 +28,7 @@ from acefraud.rules.reader.facts import (
     ways_to_say,
     without_determiners,
 )
-from acefraud.rules.reader.tokens import PhraseTable, Words, grammar_words, singular, words
+from acefraud.rules.reader.tokens import PhraseTable, Words, grammar_words, singular, words, words_of_tests
 from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
@@ -141,6 +141,11 @@ class Vocabulary:
     def known_words(self) -> frozenset[str]:
         """Every word that means something here, or that the reader knows anyway."""
         return self.word_list | grammar_words()
+
+    @cached_property
+    def only_in_verdicts(self) -> frozenset[str]:
+        """Words of verdicts that no test has, as no fact and no value is called so."""
+        return grammar_words() - words_of_tests() - self.word_list
 
     @cached_property
     def by_words(self) -> dict[Words, str]:

@@ -18,7 +18,8 @@ from acefraud.rules.reader.vocabulary import SHORTEST_NAME, Vocabulary
 from acefraud.support.package_data import read_package_toml
 
 _ENUMERATED = re.compile(
-    r"(?=\(?[a-h1-9]\))(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
+    r"(?=\(?[a-h1-9]\))"
+    r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
 )
 """The letter or number of an item: "(a) ..., or (b) ..."."""
 _GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+|[A-Za-z]+[a-z][A-Z]\w*)`?\)")
@@ -139,7 +140,9 @@ def _cues(pattern: str) -> list[frozenset[str]]:
         """The cues of a group in which the signs from `_FIRST_GROUP` on stand for other groups."""
         options: list[list[frozenset[str]]] = []
         for alternative in body.split("|"):
-            inner = [cues for sign in alternative if ord(sign) >= _FIRST_GROUP for cues in groups[ord(sign) - _FIRST_GROUP]]
+            inner = [
+                cues for sign in alternative if ord(sign) >= _FIRST_GROUP for cues in groups[ord(sign) - _FIRST_GROUP]
+            ]
             options.append([*inner, *(frozenset({said}) for said in re.findall("[a-z][a-z ]*[a-z]", alternative))])
         if len(options) == 1 or not all(options):
             return options[0] if all(options) else []
