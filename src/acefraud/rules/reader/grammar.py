@@ -57,6 +57,7 @@ _EXCEPT = Phrases.fromkeys(said for said in EXCEPTIONS if not said.startswith("u
 LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
+_BEGIN_NO_TEST = words("begin_no_test")
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
 _CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")
@@ -66,6 +67,9 @@ STOPS = (",", ";", ".", "-", "–", "—", ":")
 @remembered
 def tests_at(sentence: Sentence, at: int) -> Tests:
     """Every test of single facts that begins here, with the place after it."""
+    is_joint = sentence.is_one_of(at, _BEGIN_NO_TEST) and sentence.words[at] not in sentence.vocabulary.word_list
+    if is_joint or at >= len(sentence.words):
+        return iter(())
     readers = (*_OF_ENTITIES, *_OF_FACTS) if sentence.names_entity else _OF_FACTS
     return iter(dict.fromkeys(test for read in readers for test in read(sentence, at)))
 

@@ -415,14 +415,9 @@ def _odd_words(sentence: Sentence) -> list[str]:
     for index in range(len(tokens)):
         for end in sentence.after_one_of(index, phrases("not_honoured")):
             return [" ".join(token.shown for token in tokens[index:end])]
-    known_names = vocabulary.facts.keys() | vocabulary.lists
-    names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)}
-    return [
-        token.shown
-        for place, token in enumerate(tokens)
-        if (token.kind is Kind.WORD and place not in names and not _is_known(token, vocabulary))
-        or (token.kind is Kind.FACT and token.text not in known_names and not vocabulary.is_open)
-    ]
+    odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
+    names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()
+    return [tokens[place].shown for place in odd if tokens[place].kind is Kind.FACT or place not in names]
 
 
 def _after_names(sentence: Sentence, at: int) -> Iterator[int]:
@@ -432,6 +427,10 @@ def _after_names(sentence: Sentence, at: int) -> Iterator[int]:
 
 
 def _is_known(token: Token, vocabulary: Vocabulary) -> bool:
+    if token.kind is Kind.FACT:
+        return vocabulary.is_open or token.text in vocabulary.facts or token.text in vocabulary.lists
+    if token.kind is not Kind.WORD:
+        return True
     if token.text in vocabulary.word_list or token.text in GRAMMAR_WORDS or token.shown in vocabulary.lists:
         return True
     if token.text.lower() in vocabulary.lower_names:  # the name of a fact, in formal syntax

@@ -27,6 +27,11 @@ class PhraseTable(dict[Words, T]):
         """The words with which longer entries begin."""
         return frozenset(said[:end] for said in self for end in range(1, min(len(said), _LONGEST)))
 
+    @cached_property
+    def first_words(self) -> frozenset[str]:
+        """The words with which entries begin."""
+        return frozenset(said[0] for said in self if said)
+
 
 class Phrases(dict[str, T]):
     """Phrases in the order in which they are tried, with what they mean. They are looked up only once complete."""
@@ -111,6 +116,7 @@ _TOKEN = re.compile(
 )
 
 
+_OF_NUMBERS = ("number", "suffix", "plus")
 _SUFFIXES = {
     "h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time",
     "st": "st", "nd": "nd", "rd": "rd", "th": "th",
@@ -157,9 +163,10 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     is_money = False
     for match in _TOKEN.finditer(text.replace("’", "'").replace("‘", "'")):
-        if not match["money"]:
-            tokens += _number(match, is_money) if match["number"] else _other(match)
-        is_money = bool(match["money"])
+        kind = match.lastgroup
+        if kind != "money":
+            tokens += _number(match, is_money) if kind in _OF_NUMBERS else _other(match, kind)
+        is_money = kind == "money"
     return tokens
 
 
@@ -178,17 +185,17 @@ def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     return [figure, Token(Kind.WORD, _SUFFIXES[suffix], end, end, suffix)] if suffix in _SUFFIXES else [figure]
 
 
-def _other(match: re.Match[str]) -> list[Token]:
+def _other(match: re.Match[str], kind: str | None) -> list[Token]:
     """The tokens of what is no number. Only a word may be several, as "can't" is."""
     start, end = match.span()
     shown = match[0]
-    if match["word"] or match["date"] or match["odd"]:
+    if kind in ("word", "date", "odd"):
         return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
-    if match["ticked"]:
+    if kind == "ticked":
         return [Token(Kind.FACT, shown[1:-1], start, end, shown)]
-    if match["quoted"]:
+    if kind == "quoted":
         return [Token(Kind.QUOTED, re.sub(r"\\(.)", r"\1", shown[1:-1]), start, end, shown)]
-    if match["clock"]:
+    if kind == "clock":
         return [Token(Kind.CLOCK, shown.lower(), start, end, shown, _hours(shown.lower()))]
     if shown in "-–—" and match.string[end : end + 1].isdigit():  # "30-40"
         return [Token(Kind.WORD, "to", start, end, shown)]

@@ -155,10 +155,10 @@ def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, en
 
 def _within_name(sentence: Sentence, at: int) -> Tests:
     """A value between the words of its fact's name: "accident in a rural area" for the accident area."""
-    for fact, name in sentence.vocabulary.long_names:
+    for fact, name in sentence.vocabulary.long_names.get(sentence.words[at] or "", ()):
         place = sentence.skipped(at, name)
         first = set(sentence.said(at, place))
-        if not first or first == name:
+        if first == name:
             continue
         value = sentence.value(fact, sentence.skipped(place, words("within_name")))
         if value is not None:
@@ -432,7 +432,9 @@ def _flag_phrases(sentence: Sentence, at: int) -> Iterator[tuple[list[FlagPhrase
     """The words of a flag, perhaps with "is" or "is not" before the last of them: "the customer is not present"."""
     tokens, flags = sentence.tokens, sentence.vocabulary.flags
     yield from sentence.matches(at, flags)
-    for gap in range(at + 1, min(at + _LONGEST, len(tokens))):
+    first = sentence.skipped(at)
+    opens = first < len(tokens) and tokens[first].text in flags.first_words
+    for gap in range(at + 1, min(at + _LONGEST, len(tokens), len(tokens) if opens else first + 1)):
         if not sentence.is_one_of(gap, _GAP):
             continue
         end = sentence.skipped(gap, _IN_GAP)

@@ -186,11 +186,15 @@ class Vocabulary:
         return frozenset(said[0] for table in tables for said in table if said) | {"older", "younger", "newer"}
 
     @cached_property
-    def long_names(self) -> list[tuple[Fact, frozenset[str]]]:
-        """The categories with names of several words, and these words."""
+    def long_names(self) -> dict[str, list[tuple[Fact, frozenset[str]]]]:
+        """The categories with names of several words, and these words, by each of them."""
         categories = [fact for fact in self.facts.values() if fact.kind == "category"]
         named = ((fact, frozenset(fact.words) - {"of", "the"}) for fact in categories)
-        return [(fact, name) for fact, name in named if len(name) > 1]
+        by_word: dict[str, list[tuple[Fact, frozenset[str]]]] = {}
+        for fact, name in named:
+            for word in name if len(name) > 1 else ():
+                by_word.setdefault(word, []).append((fact, name))
+        return by_word
 
     @cached_property
     def windows(self) -> dict[str, dict[float, Fact]]:

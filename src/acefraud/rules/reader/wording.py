@@ -47,6 +47,8 @@ _NOT_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|](?:[?*+]|\{[^}]
 """Parts of a pattern, outside its groups, that stand for no certain letter."""
 _INNERMOST = re.compile(r"\((?P<around>\?<?[=!])?(?:\?:|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
 """A group of a pattern in lower case that has no other in it."""
+_OPENING = 3
+"""Letters by which words of a pattern are looked for in a text."""
 _FIRST_GROUP = 0xE000
 """The first sign for private use, which no pattern has."""
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
@@ -109,7 +111,9 @@ class _Rewordings:
 
     def __init__(self, made: Iterable[tuple[str, str]]) -> None:
         self._made = [(re.compile(said, re.IGNORECASE), instead, _cues(said)) for said, instead in made]
-        self._cues = {cue for _, _, cues in self._made for some in cues for cue in some}
+        self._cues: dict[str, set[str]] = {}  # by the letters they begin with
+        for cue in {cue for _, _, cues in self._made for some in cues for cue in some}:
+            self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
 
     def applied(self, text: str, replacement: Callable[[str], str | Callable[[re.Match[str]], str]] = str) -> str:
         """The text after every rewording. `replacement` makes what is put in from what a rewording says instead."""
@@ -121,7 +125,8 @@ class _Rewordings:
 
     def _said(self, text: str) -> set[str]:
         folded = text.casefold()
-        return {cue for cue in self._cues if cue in folded}
+        openings = {"", *(folded[at : at + _OPENING] for at in range(len(folded)))}
+        return {cue for opening in self._cues.keys() & openings for cue in self._cues[opening] if cue in folded}
 
 
 def _least_length(cues: frozenset[str]) -> int:
@@ -382,17 +387,18 @@ def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MO
     >>> "distance_km" in nearest_facts(["abroad"], Vocabulary.general())
     True
     """
+    split = [tokens_of(said) for said in unknown]
+    odd = [[token.text for token in tokens] for tokens in split if _has_unknown(tokens, vocabulary)]
+    if not odd:
+        return ()
     called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
     likeness: dict[str, float] = {}
-    for said in unknown:
-        if not _has_unknown(said, vocabulary):
-            continue
-        plain = " ".join(token.text for token in tokens_of(said))
-        for noun, score in _alike(plain, list(called), most):
+    for said in odd:
+        for noun, score in _alike(" ".join(said), list(called), most):
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
     by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
-    return tuple(dict.fromkeys([*by_name, *_related(unknown, vocabulary)]))[:most]
+    return tuple(dict.fromkeys([*by_name, *_related({word for said in odd for word in said}, vocabulary)]))[:most]
 
 
 def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
@@ -404,14 +410,13 @@ def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, fl
             yield noun, _LEAST_LIKENESS
 
 
-def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:
+def _has_unknown(tokens: Tokens, vocabulary: Vocabulary) -> bool:
     """Whether some of the words mean nothing here. Otherwise they only could not be joined."""
-    return any(token.kind is Kind.WORD and token.text not in vocabulary.known_words for token in tokens_of(said))
+    return any(token.kind is Kind.WORD and token.text not in vocabulary.known_words for token in tokens)
 
 
-def _related(unknown: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
+def _related(said: set[str], vocabulary: Vocabulary) -> Iterator[str]:
     """The facts that tell what the words are about."""
-    said = {token.text for words in unknown if _has_unknown(words, vocabulary) for token in tokens_of(words)}
     for related in _RELATED.values():
         if said.intersection(related["words"]):
             for pattern in related["facts"]:
