@@ -99,7 +99,8 @@ class Sentence:
 
     def has_word(self, start: int, end: int, *some: str) -> bool:
         """Whether one of these words stands between two places."""
-        return any(self.is_one_of(index, some) for index in range(start, end))
+        words = self.words
+        return any(words[index] in some for index in range(start, min(end, len(words))))
 
     def after(self, at: int, *phrases: str) -> list[int]:
         """The place after each of these phrases that stands here."""
@@ -107,7 +108,8 @@ class Sentence:
 
     def after_one_of(self, at: int, phrases: Phrases[Any]) -> list[int]:
         """The place after each phrase of a list that stands here."""
-        return [end for _, end in self.meanings(at, phrases)]
+        found = self.meanings(at, phrases)
+        return [end for _, end in found] if found else []
 
     def past(self, at: int, *phrases: str) -> int:
         """The place after the first of these phrases that stands here; the same place if none does."""
@@ -117,6 +119,8 @@ class Sentence:
         """What the phrases that stand here mean, each with the place after it."""
         index, words = phrases.by_first_word, self.words
         found = index.get(words[at], index[None]) if at < len(words) else index[None]
+        if not found:
+            return []
         return [(meaning, at + len(said)) for said, meaning in found if words[at : at + len(said)] == said]
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:

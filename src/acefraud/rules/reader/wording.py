@@ -45,7 +45,7 @@ _KEPT = "\0"
 _END = r"\s*[.!)]*\s*$"
 _NOT_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|](?:[?*+]|\{[^}]*\})")
 """Parts of a pattern, outside its groups, that stand for no certain letter."""
-_INNERMOST = re.compile(r"\((?P<around>\?<?[=!])?(?:\?:|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
+_INNERMOST = re.compile(r"\((?P<denied>\?<?!)?(?:\?:|\?<?=|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
 """A group of a pattern in lower case that has no other in it."""
 _OPENING = 3
 """Letters by which words of a pattern are looked for in a text."""
@@ -148,13 +148,13 @@ def _cues(pattern: str) -> list[frozenset[str]]:
             inner = [
                 cues for sign in alternative if ord(sign) >= _FIRST_GROUP for cues in groups[ord(sign) - _FIRST_GROUP]
             ]
-            options.append([*inner, *(frozenset({said}) for said in re.findall("[a-z][a-z ]*[a-z]", alternative))])
+            options.append([*inner, *(frozenset({said}) for said in re.findall("[a-z][a-z /]*[a-z/]", alternative))])
         if len(options) == 1 or not all(options):
             return options[0] if all(options) else []
         return [frozenset().union(*(max(cues, key=_least_length) for cues in options))]
 
     def taken_out(group: re.Match[str]) -> str:
-        groups.append([] if group["around"] or group["optional"] else needed(group["body"]))
+        groups.append([] if group["denied"] or group["optional"] else needed(group["body"]))
         return chr(_FIRST_GROUP + len(groups) - 1)
 
     plain, count = _NOT_LITERAL.sub("\t", pattern.lower()), 1
