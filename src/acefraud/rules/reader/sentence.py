@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar
@@ -43,10 +44,10 @@ def remembered(read: Callable[[Sentence, int], Iterable[T]]) -> Callable[[Senten
 
     @wraps(read)
     def once(sentence: Sentence, at: int) -> list[T]:
-        known = sentence.memory.get((read, at))
-        if known is None:
-            known = sentence.memory[read, at] = list(read(sentence, at))
-        return known
+        known = sentence.memory[read]
+        if at not in known:
+            known[at] = list(read(sentence, at))
+        return known[at]
 
     return once
 
@@ -62,8 +63,8 @@ class Sentence:
         self._named = [frozenset[str]()]
         """The entities that are named before each place, as far as that was asked for."""
         self._parts: dict[tuple[int, int | None], Sentence] = {}
-        self.memory: dict[tuple[object, int], list[Any]] = {}
-        """What `remembered` readers found."""
+        self.memory: dict[object, dict[int, list[Any]]] = defaultdict(dict)
+        """What each `remembered` reader found, by place."""
 
     def part(self, start: int, end: int | None = None) -> Sentence:
         """The sentence from one place to another, as a sentence of its own."""
