@@ -29,6 +29,8 @@ MULTIPLES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0, "treble"
 MINUTES = {unit: 60 * HOURS[unit] for unit in ("minute", "min", "hour", "hr", "h")}
 WRITTEN_NUMBERS = frozenset((*_NUMERALS, *_SCALES, *_NAMED_HOURS, "half"))
 """Words with which a number, or a time of day, may begin after "a" or "one"."""
+_FIGURE_OPENINGS = frozenset((*_NUMERALS, "half", "a", "an", "one", "the"))
+"""Words with which a number in words may begin."""
 NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
@@ -165,6 +167,8 @@ def multiples(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
 def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number with its unit, if it has one: "$500", "20%", "two weeks", "900 km/h", "half an hour"."""
     tokens = sentence.tokens
+    if at >= len(tokens) or (tokens[at].kind is not Kind.NUMBER and not sentence.is_one_of(at, _FIGURE_OPENINGS)):
+        return
     for after in sentence.after(at, "half an hour", "half a day"):
         yield Figure(0.5, unit=tokens[after - 1].text), after
     is_single = sentence.is_word(at, "a", "an", "one", "the") and sentence.is_one_of(at + 1, HOURS)

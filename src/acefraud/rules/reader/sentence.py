@@ -140,9 +140,12 @@ class Sentence:
 
     def matches(self, at: int, table: PhraseTable[T], *, exact: bool = False) -> list[tuple[T, int]]:
         """What the words from here on mean in a table, the longest first. Determiners do not matter, unless `exact`."""
+        first = at if exact else self.skipped(at)
+        if first >= len(self.tokens) or self.tokens[first].text not in table.first_words:
+            return []
         meanings: list[tuple[T, int]] = []
         said: Words = ()
-        for index in range(at, len(self.tokens)):
+        for index in range(first, len(self.tokens)):
             token = self.tokens[index]
             if token.kind in (Kind.SIGN, Kind.QUOTED):
                 if said and token.text in _JOINTS:
