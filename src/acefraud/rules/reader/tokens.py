@@ -16,6 +16,7 @@ Words = tuple[str, ...]
 _LONGEST = 12
 """Words of one entry of a table."""
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
+_FORMS = read_package_toml("acefraud.rules.reader", "forms.toml", dict[str, dict[str, str]])
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
 
 
@@ -89,13 +90,8 @@ TRANSACTIONS, PEOPLE = words("transactions"), words("people")
 FILLERS = words("fillers") | TRANSACTIONS
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 
-_CONTRACTIONS = {
-    "can't": "can not", "won't": "will not", "it's": "it is", "that's": "that is", "there's": "there is",
-    "thats": "that is", "isnt": "is not", "arent": "is not", "wasnt": "is not", "dont": "do not", "doesnt": "do not",
-    "didnt": "do not", "cant": "can not", "wont": "will not", "hasnt": "has not", "havent": "has not",
-    "shouldnt": "should not", "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would",
-    "i'm": "i am", "cannot": "can not",
-}  # fmt: skip
+_CONTRACTIONS, _IRREGULAR, _SUFFIXES = _FORMS["contractions"], _FORMS["irregular"], _FORMS["units_after_numbers"]
+"""Words in other forms, each with what it is compared as."""
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
 _NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
 _TOKEN = re.compile(
@@ -117,11 +113,6 @@ _TOKEN = re.compile(
 
 
 _OF_NUMBERS = ("number", "suffix", "plus")
-_SUFFIXES = {
-    "h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time",
-    "st": "st", "nd": "nd", "rd": "rd", "th": "th",
-}  # fmt: skip
-"""Units and endings that may follow a number at once, as the word that each is."""
 _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
@@ -214,14 +205,6 @@ def _words(word: str) -> list[str]:
     if word.endswith("s'"):
         return [word[:-1], "'s"]
     return [word.rstrip("'")]
-
-
-_IRREGULAR = {
-    "are": "is", "was": "is", "were": "is", "does": "do", "did": "do", "always": "always", "people": "person",
-    "women": "woman", "men": "man", "wives": "wife", "had": "has", "have": "has", "having": "has", "being": "be",
-    "been": "be", "news": "news", "series": "series", "emus": "emu", "hrs": "hr", "yrs": "year", "yr": "year",
-    "kms": "km", "pls": "please", "plz": "please", "thru": "through", "w": "with", "goes": "go", "ads": "ad",
-}  # fmt: skip
 
 
 def singular(word: str) -> str:

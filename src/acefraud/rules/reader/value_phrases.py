@@ -19,11 +19,10 @@ from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Phrases, PhraseTable, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
-_AMONG, _NOT_AMONG = Phrases.fromkeys(("", *phrases("among"))), phrases("not_among")
-_PAIRS = {
-    Op.IS: Phrases.fromkeys(("the same as", "same as", "equal to", "match")),
-    Op.IS_NOT: Phrases.fromkeys(("not the same as", "differ from", "different from", "not equal to", "not match")),
-}
+_AMONG = Phrases(dict.fromkeys(phrases("not_among"), True) | dict.fromkeys(("", *phrases("among")), False))
+"""What stands before the values of a category, and whether it denies them."""
+_PAIRS = Phrases.fromkeys(("the same as", "same as", "equal to", "match"), Op.IS)
+_PAIRS |= dict.fromkeys(("not the same as", "differ from", "different from", "not equal to", "not match"), Op.IS_NOT)
 """Comparisons of two categories."""
 _HEADS = words("heads")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
@@ -51,19 +50,17 @@ def category_tests(sentence: Sentence, at: int) -> Tests:
 def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:
     if fact.name == "weekday" and sentence.tokens[at - 1].shown.lower() == "weekdays":
         return  # "on weekdays except Fridays": working days
-    for options, negated in ((_NOT_AMONG, True), (_AMONG, False)):
-        for after in sentence.after_one_of(at, options):
-            for values, end in sentence.values(fact, after):
-                yield among(fact.name, values, negated=negated), end
+    for negated, after in sentence.meanings(at, _AMONG):
+        for values, end in sentence.values(fact, after):
+            yield among(fact.name, values, negated=negated), end
 
 
 def _equals_other(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "(the billing country) differs from the shipping country" """
-    for op, said in _PAIRS.items():
-        for after in sentence.after_one_of(at, said):
-            for other, end in sentence.facts(after, "category"):
-                if other.name != fact.name:
-                    yield Condition.of(PairTest(fact.name, op, other.name)), end
+    for op, after in sentence.meanings(at, _PAIRS):
+        for other, end in sentence.facts(after, "category"):
+            if other.name != fact.name:
+                yield Condition.of(PairTest(fact.name, op, other.name)), end
 
 
 # --- a value without its category ---
