@@ -52,12 +52,12 @@ _DEEPEST = 6
 _AND, _OR = phrases("and"), phrases("or")
 EXCEPTIONS = phrases("exceptions")
 """What opens an exception."""
-_UNLESS = Phrases.fromkeys(said for said in EXCEPTIONS if said.startswith("unless"))
-_EXCEPT = Phrases.fromkeys(said for said in EXCEPTIONS if not said.startswith("unless"))
+_UNLESS = Phrases(dict.fromkeys(said for said in EXCEPTIONS if said.startswith("unless")))
+_EXCEPT = Phrases(dict.fromkeys(said for said in EXCEPTIONS if not said.startswith("unless")))
 LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
-_BEGIN_NO_TEST = words("begin_no_test")
+_BEGIN_NO_TEST = words("begin_no_test") | frozenset(",;.()?!")
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
 _CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")

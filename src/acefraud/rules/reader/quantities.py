@@ -36,17 +36,12 @@ NUMBER_WORDS = frozenset(
 )
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
-_LISTS = {
-    Op.ABOVE: "above", Op.AT_LEAST: "at_least", Op.BELOW: "below", Op.AT_MOST: "at_most", Op.IS: "equal",
-    Op.IS_NOT: "not_equal",
-}  # fmt: skip
-"""The lists of phrases for each comparison."""
-_COMPARATORS = Phrases({said: op for op, name in _LISTS.items() for said in phrases(name)})
-_COMPARATORS = Phrases(sorted(_COMPARATORS.items(), key=lambda comparator: -len(comparator[0].split())))
-_AFTER_NUMBER = Phrases({
-    "at least": Op.AT_LEAST, "minimum": Op.AT_LEAST,
-    "at most": Op.AT_MOST, "maximum": Op.AT_MOST, "max": Op.AT_MOST, "top": Op.AT_MOST,
+_COMPARATORS = Phrases.of_lists({
+    "above": Op.ABOVE, "at_least": Op.AT_LEAST, "below": Op.BELOW, "at_most": Op.AT_MOST, "equal": Op.IS,
+    "not_equal": Op.IS_NOT,
 })  # fmt: skip
+_COMPARATORS = Phrases(sorted(_COMPARATORS.items(), key=lambda comparator: -len(comparator[0].split())))
+_AFTER_NUMBER = Phrases.of_lists({"least_after_number": Op.AT_LEAST, "most_after_number": Op.AT_MOST})
 _OR_MORE = {Op.AT_LEAST: words("or_more"), Op.AT_MOST: words("or_less")}
 
 _ONWARD = words("onward")
@@ -55,7 +50,7 @@ _RANGES = Phrases({"between": "and", "from": "to", "in the range": "to", "anywhe
 COUNT = Fact("", "number", Measure.COUNT)
 """A number of things, whatever counts them."""
 _NONE = ("not any", "not a single", "not one", "not a", "without any", "without a", "without")
-_COUNTS = Phrases.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0))
+_COUNTS = Phrases(dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0)))
 _COUNTS |= dict.fromkeys(_NONE, (Op.IS, 0.0)) | dict.fromkeys(("any", "some"), (Op.ABOVE, 0.0))
 """What is said of a count without a number."""
 

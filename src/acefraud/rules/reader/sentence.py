@@ -321,5 +321,5 @@ class Sentence:
 
 
 @lru_cache(maxsize=1024)
-def _as_phrases(said: Words) -> Phrases[None]:
-    return Phrases.fromkeys(said)
+def _as_phrases(said: Words) -> Phrases[Any]:
+    return Phrases(dict.fromkeys(said))

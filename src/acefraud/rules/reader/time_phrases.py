@@ -43,18 +43,12 @@ _WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 
 _BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
 _RANGES = Phrases({"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")})
 """What opens a range of times, and what stands between its ends."""
-_BEFORE_CLOCK = Phrases.fromkeys(("after", "later than", "past", "since"), Op.AT_LEAST)
-_BEFORE_CLOCK |= dict.fromkeys(("not later than", "no later than"), Op.AT_MOST)
-_BEFORE_CLOCK |= dict.fromkeys(("before", "earlier than", "prior to", "until", "by"), Op.BELOW)
-_AFTER_CLOCK = Phrases.fromkeys(("or later", "or after", "onward"), Op.AT_LEAST)
-_AFTER_CLOCK |= dict.fromkeys(("or earlier", "or before"), Op.AT_MOST)
+_BEFORE_CLOCK = Phrases.of_lists({"after_clock": Op.AT_LEAST, "not_after_clock": Op.AT_MOST, "before_clock": Op.BELOW})
+_AFTER_CLOCK = Phrases.of_lists({"or_after_clock": Op.AT_LEAST, "or_before_clock": Op.AT_MOST})
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | words("kinds_of_people")
-_WITHIN_LAST = Phrases.fromkeys(
-    ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
-)
 _LATEST_MORNING = 8
 """The latest hour at which a night ends, if only a number is said."""
 _UNITS = frozenset(HOURS) - {"second", "sec"}
@@ -400,7 +394,7 @@ def _did(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
 
 def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "(the account was opened) within the last two days" """
-    for after in sentence.after_one_of(at, _WITHIN_LAST):
+    for after in sentence.after_one_of(at, phrases("within_last")):
         for figure, end in figures(sentence, after):
             if figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
                 yield limit(Op.AT_MOST, value)(fact.name), end

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from acefraud.support.package_data import read_package_toml
 
@@ -37,6 +37,15 @@ class PhraseTable(dict[Words, T]):
 class Phrases(dict[str, T]):
     """Phrases in the order in which they are tried, with what they mean. They are looked up only once complete."""
 
+    @classmethod
+    def of_lists(cls, meanings: Mapping[str, T]) -> Phrases[T]:
+        """The phrases of several lists, with what those of each list mean.
+
+        >>> Phrases.of_lists({"last_place": "place", "known": "known"})["last position"]
+        'place'
+        """
+        return cls({said: meaning for name, meaning in meanings.items() for said in _LISTS[name]})
+
     @cached_property
     def by_first_word(self) -> dict[str | None, list[tuple[Words, T]]]:
         """The words of each phrase and its meaning by the first of them. An empty phrase stands everywhere."""
@@ -56,13 +65,13 @@ def words(name: str) -> frozenset[str]:
 
 
 @cache
-def phrases(name: str) -> Phrases[None]:
+def phrases(name: str) -> Phrases[Any]:
     """The phrases of a list in the order of the file, which is the order in which they are tried.
 
     >>> list(phrases("last_place"))
     ['last place', 'last location', 'last position']
     """
-    return Phrases.fromkeys(_LISTS[name])
+    return Phrases.of_lists({name: None})
 
 
 @cache

@@ -19,10 +19,9 @@ from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Phrases, PhraseTable, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
-_AMONG = Phrases(dict.fromkeys(phrases("not_among"), True) | dict.fromkeys(("", *phrases("among")), False))
+_AMONG = Phrases(Phrases.of_lists({"not_among": True}) | {"": False} | Phrases.of_lists({"among": False}))
 """What stands before the values of a category, and whether it denies them."""
-_PAIRS = Phrases.fromkeys(("the same as", "same as", "equal to", "match"), Op.IS)
-_PAIRS |= dict.fromkeys(("not the same as", "differ from", "different from", "not equal to", "not match"), Op.IS_NOT)
+_PAIRS = Phrases.of_lists({"same_value": Op.IS, "other_value": Op.IS_NOT})
 """Comparisons of two categories."""
 _HEADS = words("heads")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
