@@ -368,13 +368,16 @@ def _readings(
     start, end = _without_signs(sentence)
     if start == end:
         return [], []
-    written = text[sentence.tokens[start].start : sentence.tokens[end - 1].end]
-    if (exact := read_exactly(written, sentence.vocabulary)) is not None:
+    if (exact := _exact_reading(text, sentence, start, end)) is not None:
         return [exact], []
     if not sentence.vocabulary.only_in_verdicts.isdisjoint(sentence.words[start:end]):
         return [], []  # no test has such a word
     grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
     return grammar.readings(), grammar.doubtful
+
+
+def _exact_reading(text: str, sentence: Sentence, start: int, end: int) -> Condition | None:
+    return read_exactly(text[sentence.tokens[start].start : sentence.tokens[end - 1].end], sentence.vocabulary)
 
 
 def _without_signs(sentence: Sentence) -> tuple[int, int]:
@@ -394,16 +397,18 @@ def _not_understood(text: str, sentence: Sentence) -> tuple[str, ...]:
     if named and not sentence.vocabulary.is_open:
         return tuple(named)
     odd = _odd_words(sentence)
-    if not odd and (furthest := _furthest(sentence)) < len(sentence.tokens):
+    if not odd and (furthest := _furthest(text, sentence)) < len(sentence.tokens):
         odd = [text[sentence.tokens[furthest].start :].strip()]
     return tuple(dict.fromkeys(odd)) or (text.strip(),)
 
 
-def _furthest(sentence: Sentence) -> int:
+def _furthest(text: str, sentence: Sentence) -> int:
     """How far the best reading of a sentence came."""
     start, end = _without_signs(sentence)
     if start == end or _is_question(sentence):
         return 0
+    if _exact_reading(text, sentence, start, end) is not None:
+        return len(sentence.tokens)
     grammar = Grammar(sentence.part(start, end))
     grammar.readings()
     return start + grammar.furthest
