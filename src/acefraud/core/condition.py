@@ -111,7 +111,7 @@ class Condition:
     def __post_init__(self) -> None:
         if isinstance(self.parts, str):
             raise ValueError("parts: expected tests, got text: use Condition.parse(text)")
-        ordered = tuple(sorted(set(self.parts), key=_simplest_first))
+        ordered = tuple(self.parts if len(self.parts) == 1 else sorted(set(self.parts), key=_simplest_first))
         object.__setattr__(self, "parts", ordered)
         if not ordered:
             raise ValueError("a condition has at least one test")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from operator import itemgetter
 
 from acefraud.core.bullet import Evidence
@@ -289,9 +289,8 @@ def _part(words: str, position: int, depth: int) -> tuple[Condition, int] | None
         if inner is not None and words.startswith(")", inner[1]):
             return inner[0], inner[1] + 1
         return None
-    start = words[position : position + _START].lower()
     found: list[tuple[int, Leaf]] = []
-    for phrase in _phrases_beginning(start):
+    for phrase in _phrases_at(words, position):
         match = phrase.regex.match(words, position)
         is_whole = match and (match.end() == len(words) or words.startswith((" and ", " or ", ")"), match.end()))
         if match and is_whole and (test := phrase.test(match)) is not None:
@@ -403,14 +402,23 @@ def _exact_phrases() -> tuple[_Phrase, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1024)
-def _phrases_beginning(start: str) -> list[_Phrase]:
-    """The exact phrases that can begin with these characters. Letters beyond ASCII may match in unexpected ways."""
-    return [
-        phrase
-        for phrase in _exact_phrases()
-        if not start.isascii() or phrase.opening[:_START] == start or start.startswith(phrase.opening)
-    ]
+@cache
+def _phrases_by_opening() -> dict[str, list[int]]:
+    """The places of the exact phrases by the characters with which they must begin."""
+    by_opening: dict[str, list[int]] = {}
+    for place, phrase in enumerate(_exact_phrases()):
+        by_opening.setdefault(phrase.opening[:_START], []).append(place)
+    return by_opening
+
+
+def _phrases_at(words: str, position: int) -> Iterator[_Phrase]:
+    """The exact phrases that can begin here. Letters beyond ASCII may match in unexpected ways."""
+    phrases, by_opening = _exact_phrases(), _phrases_by_opening()
+    start = words[position : position + _START].lower()
+    shortest = 0 if re.compile(_NAME).match(words, position) else 1  # phrases without an opening begin with a name
+    openings = [start[:length] for length in range(shortest, len(start) + 1)] if start.isascii() else by_opening
+    places = sorted(place for opening in openings for place in by_opening.get(opening, ()))
+    return (phrases[place] for place in places)
 
 
 def _pattern(words: str) -> str:

@@ -15,9 +15,9 @@ through these steps:
 They read numbers with `quantities`, and facts, entities and values with `sentence`, which looks them up in a
 `vocabulary`. That is made of the `facts` at hand and their names.
 
-The words themselves are data: `words.toml` has the reader's own, `rewordings.toml` other ways to say the same,
-`concepts.toml` what people call facts, `related.toml` what facts are about, `column_words.toml` words of columns in
-other languages, and `countries.toml` the names of countries.
+The words themselves are data: `words.toml` has the reader's own, `forms.toml` contractions and irregular plurals,
+`rewordings.toml` other ways to say the same, `concepts.toml` what people call facts, `related.toml` what facts are
+about, `column_words.toml` words of columns in other languages, and `countries.toml` the names of countries.
 """
 
 from acefraud.rules.reader.reading import ReadRule, read_rule

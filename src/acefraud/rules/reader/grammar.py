@@ -28,7 +28,7 @@ from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, coun
 from acefraud.rules.reader.quantities import among
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
 from acefraud.rules.reader.time_phrases import age_tests, people_tests, time_tests
-from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, words
+from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, Phrases, phrases, words
 from acefraud.rules.reader.value_phrases import (
     band_tests,
     category_tests,
@@ -52,11 +52,12 @@ _DEEPEST = 6
 _AND, _OR = phrases("and"), phrases("or")
 EXCEPTIONS = phrases("exceptions")
 """What opens an exception."""
-_UNLESS = tuple(said for said in EXCEPTIONS if said.startswith("unless"))
-_EXCEPT = tuple(said for said in EXCEPTIONS if not said.startswith("unless"))
+_UNLESS = Phrases(dict.fromkeys(said for said in EXCEPTIONS if said.startswith("unless")))
+_EXCEPT = Phrases(dict.fromkeys(said for said in EXCEPTIONS if not said.startswith("unless")))
 LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
+_BEGIN_NO_TEST = words("begin_no_test") | frozenset(",;.()?!")
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
 _CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")
@@ -66,6 +67,9 @@ STOPS = (",", ";", ".", "-", "–", "—", ":")
 @remembered
 def tests_at(sentence: Sentence, at: int) -> Tests:
     """Every test of single facts that begins here, with the place after it."""
+    is_joint = sentence.is_one_of(at, _BEGIN_NO_TEST) and sentence.words[at] not in sentence.vocabulary.word_list
+    if is_joint or at >= len(sentence.words):
+        return iter(())
     readers = (*_OF_ENTITIES, *_OF_FACTS) if sentence.names_entity else _OF_FACTS
     return iter(dict.fromkeys(test for read in readers for test in read(sentence, at)))
 
@@ -160,7 +164,7 @@ class Grammar:
         sentence = self._sentence
         if first:
             yield Joint.FIRST, at
-            yield from ((Joint.UNLESS, after) for after in sentence.after(at, *EXCEPTIONS))
+            yield from ((Joint.UNLESS, after) for after in sentence.after_one_of(at, EXCEPTIONS))
             return
         yield Joint.NEXT, at
         comma = sentence.skipped(at, STOPS)
@@ -174,7 +178,7 @@ class Grammar:
             (_EXCEPT, Joint.EXCEPT),
             (LINKS, Joint.COMMA_AND if has_comma else Joint.WITH),
         ):
-            yield from ((joint, after) for after in sentence.after(comma, *said))
+            yield from ((joint, after) for after in sentence.after_one_of(comma, said))
 
     def _find_tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
         """The tests that begin here, each with the place after it and the words that were passed over."""
@@ -204,7 +208,7 @@ class Grammar:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""
         sentence = self._sentence
         says_nothing = sentence.is_one_of(at, fillers) and not sentence.is_value(at)
-        return next(iter(sentence.after(comma, *phrases("filler_phrases"))), at + says_nothing)
+        return next(iter(sentence.after_one_of(comma, phrases("filler_phrases"))), at + says_nothing)
 
     def _after_fillers(self, at: int) -> tuple[int, int]:
         """The place after words behind a test that say nothing, and how many of them there are."""

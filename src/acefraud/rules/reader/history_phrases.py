@@ -125,7 +125,7 @@ def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
 
 def _after_ever(sentence: Sentence, at: int) -> int:
     """The place after "so far", "on file" and the like."""
-    return max(sentence.after(at, *_EVER), default=at)
+    return max(sentence.after_one_of(at, _EVER), default=at)
 
 
 def windows_said(sentence: Sentence) -> set[float]:
@@ -204,7 +204,7 @@ def _predicates(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]
     if place > after:  # "(a card) with known fraud"
         some = ((figure, end) for figure, end in _counted(sentence, place) if figure != "count")
         yield from ((figure, limit(Op.ABOVE, 0.0), end) for figure, end in some)
-    yield from (("known_frauds", _IS_ZERO, end) for end in sentence.after(place, *phrases("no_known_fraud")))
+    yield from (("known_frauds", _IS_ZERO, end) for end in sentence.after_one_of(place, phrases("no_known_fraud")))
     yield from _has_figure(sentence, entity, place)
     yield from _used(sentence, after)
     for start in range(after, place + 1):
@@ -220,8 +220,8 @@ def _numbers_of(sentence: Sentence, at: int) -> Bounds:
         is_plain = not (figure.unit or figure.is_money or figure.is_percent or figure.at_least)
         if is_plain and 1 < figure.value < _MOST_COUNTED:
             yield limit(Op.AT_LEAST, figure.value), after
-    yield from ((limit(Op.AT_LEAST, 2.0), after) for after in sentence.after(at, *_SEVERAL))
-    yield from ((limit(Op.AT_MOST, 1.0), after) for after in sentence.after(at, *_ONLY_ONE))
+    yield from ((limit(Op.AT_LEAST, 2.0), after) for after in sentence.after_one_of(at, _SEVERAL))
+    yield from ((limit(Op.AT_MOST, 1.0), after) for after in sentence.after_one_of(at, _ONLY_ONE))
 
 
 def _has_figure(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]:
@@ -326,7 +326,7 @@ def _counted(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     if sentence.is_one_of(place, TRANSACTIONS):
         yield "count", place + 1
     for start in {place, sentence.skipped(at, words("of_known_frauds"))}:
-        for after in sentence.after(start, *phrases("known_fraud_cases")):
+        for after in sentence.after_one_of(start, phrases("known_fraud_cases")):
             if sentence.said(start, after) not in sentence.vocabulary.nouns:  # such as a column of chargebacks
                 yield "known_frauds", after
 
@@ -413,7 +413,7 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
         yield from ((entity, bound, end) for bound, end in _is_silent(sentence, after))
     for entity, after in sentence.entity(at + 1) if sentence.is_one_of(at, _QUIET) else ():
         start = after + sentence.is_word(after, ",", ":")  # "a dormant card, nothing for 60 days"
-        for then in sentence.after(start, *phrases("nothing")):
+        for then in sentence.after_one_of(start, phrases("nothing")):
             yield from ((entity, bound, end) for bound, end in _for_long(sentence, then))
     for entity, after in _last_of_entity(sentence, at):
         yield from ((entity, bound, end) for bound, end in _ago(sentence, after, _AGO))
@@ -451,7 +451,7 @@ def _is_back(sentence: Sentence, at: int) -> Bounds:
 def _is_silent(sentence: Sentence, at: int) -> Bounds:
     """ "(merchant) quiet for more than 60 days", "(card) not used for a week" """
     place = sentence.skipped(at, ("who", "that", "which", "is", "has", "be"))
-    for unused in sentence.after(place, *phrases("not_used")):
+    for unused in sentence.after_one_of(place, phrases("not_used")):
         if sentence.is_word(unused, "for"):
             yield from _for_long(sentence, unused + 1)
     if sentence.is_one_of(place, _QUIET):
@@ -512,7 +512,7 @@ def _moved(sentence: Sentence, entity: str, at: int) -> Tests:
     """ "(the card) travelled at over 900 km/h", "(the card's) last place is more than 500 km away" """
     tokens, place = sentence.tokens, sentence.skipped(at, _MOVED)
     if (distance := _from_last(sentence, entity, "km")) is not None:
-        for last_place in sentence.after(sentence.skipped(at), *_LAST_PLACE):
+        for last_place in sentence.after_one_of(sentence.skipped(at), _LAST_PLACE):
             for condition, end in _is_bounded(sentence, distance, last_place):
                 yield condition, end + sentence.is_word(end, "away", "off", "apart")
     if (speed := _from_last(sentence, entity, "kmh")) is not None:
@@ -537,7 +537,7 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
             continue
         away = end + sentence.is_word(end, "away", "off")
         for entity, after in _owners_of(sentence, away + 1) if sentence.is_word(away, "from") else ():
-            final = _last_transaction(sentence, after) or next(iter(sentence.after(after, *_LAST_PLACE)), None)
+            final = _last_transaction(sentence, after) or next(iter(sentence.after_one_of(after, _LAST_PLACE)), None)
             if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:
                 yield bound(fact.name), final
 
@@ -567,7 +567,7 @@ def _after_last(sentence: Sentence, at: int) -> int:
 
 
 def _after_place(sentence: Sentence, at: int) -> int:
-    return sentence.past(at, *_LAST_PLACE, "last transaction")
+    return max(sentence.after_one_of(at, _LAST_PLACE), default=sentence.past(at, "last transaction"))
 
 
 # --- whether an entity was seen before ---
@@ -578,11 +578,11 @@ def _newness(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
     """An entity, whether it was never seen, and the place after: "a new card", "a card we have seen before"."""
     place = sentence.skipped(at)
     for before, behind, is_new in _NEVER_SEEN:
-        for after in sentence.after(place, *before):
+        for after in sentence.after_one_of(place, before):
             yield from ((entity, is_new, end) for entity, end in sentence.entity(after))
         for entity, after in sentence.entity(at):
             for start in {after, sentence.skipped(after, words("is_seen"))}:
-                yield from ((entity, is_new, end) for end in sentence.after(start, *behind))
+                yield from ((entity, is_new, end) for end in sentence.after_one_of(start, behind))
 
 
 def _seen_tests(sentence: Sentence, at: int) -> Tests:

@@ -12,10 +12,9 @@ from acefraud.core.condition import Condition
 from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
 from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import Kind, singular, words
+from acefraud.rules.reader.tokens import Kind, phrases, singular, words
 
 _OF_A_NAME = ("number", "id", "code", "name", "bin")
-_STARTING = ("starting with", "start with", "beginning with", "begin with", "starting in", "start in")
 _NOT = ("not", "non", "no", "without")
 _CUSTOMERS = words("same_customer")
 
@@ -74,7 +73,7 @@ def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
     """ "merchant CryptoNow", "the merchant is neither 12 nor 34", "card numbers starting with 6505 or 6516" """
     place = sentence.skipped(at, _OF_A_NAME)
     for after in sentence.after_be(place) if not sentence.is_word(place, "has") else ():
-        starts = next(iter(sentence.after(after, *_STARTING)), None)
+        starts = next(iter(sentence.after_one_of(after, phrases("starting_with"))), None)
         negated = starts is None and sentence.is_word(after, "not", "neither")
         how, then = (NAMED, after + negated) if starts is None else (STARTING, starts)
         values: list[str] = []

@@ -9,9 +9,9 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
 from acefraud.rules.reader.sentence import Bound, Bounds, Sentence, Tests, remembered
-from acefraud.rules.reader.tokens import Kind, phrases, words
+from acefraud.rules.reader.tokens import Kind, Phrases, phrases, words
 
-_ONES, _TENS = phrases("ones"), phrases("tens")
+_ONES, _TENS = list(phrases("ones")), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
 _NUMERALS |= {word: 10.0 * number for number, word in enumerate(_TENS, 2)}
 _UP_TO_NINE = frozenset(_ONES[1:10])
@@ -19,41 +19,38 @@ _SCALES = {
     "hundred": 100.0, "thousand": 1e3, "grand": 1e3, "k": 1e3, "million": 1e6, "mio": 1e6, "mn": 1e6, "mln": 1e6,
     "billion": 1e9, "bn": 1e9, "dozen": 12.0, "juta": 1e6, "jt": 1e6, "ribu": 1e3, "rb": 1e3,
 }  # fmt: skip
-_FRACTIONS = {
+_FRACTIONS = Phrases({
     "half": 0.5, "a half": 0.5, "quarter": 0.25, "a quarter": 0.25, "one quarter": 0.25, "three quarter": 0.75,
     "a third": 1 / 3, "one third": 1 / 3, "two third": 2 / 3, "a tenth": 0.1, "one tenth": 0.1, "a fifth": 0.2,
     "one fifth": 0.2,
-}  # fmt: skip
+})  # fmt: skip
 _NAMED_HOURS = {"midnight": 0.0, "noon": 12.0, "midday": 12.0}
 MULTIPLES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0, "treble": 3.0, "quadruple": 4.0}
 MINUTES = {unit: 60 * HOURS[unit] for unit in ("minute", "min", "hour", "hr", "h")}
 WRITTEN_NUMBERS = frozenset((*_NUMERALS, *_SCALES, *_NAMED_HOURS, "half"))
 """Words with which a number, or a time of day, may begin after "a" or "one"."""
+_FIGURE_OPENINGS = frozenset((*_NUMERALS, "half", "a", "an", "one", "the"))
+"""Words with which a number in words may begin."""
 NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
-_LISTS = {
-    Op.ABOVE: "above", Op.AT_LEAST: "at_least", Op.BELOW: "below", Op.AT_MOST: "at_most", Op.IS: "equal",
-    Op.IS_NOT: "not_equal",
-}  # fmt: skip
-"""The lists of phrases for each comparison."""
-_COMPARATORS = {said: op for op, name in _LISTS.items() for said in phrases(name)}
-_COMPARATORS = {said: _COMPARATORS[said] for said in sorted(_COMPARATORS, key=lambda said: -len(said.split()))}
-_AFTER_NUMBER = {
-    "at least": Op.AT_LEAST, "minimum": Op.AT_LEAST,
-    "at most": Op.AT_MOST, "maximum": Op.AT_MOST, "max": Op.AT_MOST, "top": Op.AT_MOST,
-}  # fmt: skip
+_COMPARATORS = Phrases.of_lists({
+    "above": Op.ABOVE, "at_least": Op.AT_LEAST, "below": Op.BELOW, "at_most": Op.AT_MOST, "equal": Op.IS,
+    "not_equal": Op.IS_NOT,
+})  # fmt: skip
+_COMPARATORS = Phrases(sorted(_COMPARATORS.items(), key=lambda comparator: -len(comparator[0].split())))
+_AFTER_NUMBER = Phrases.of_lists({"least_after_number": Op.AT_LEAST, "most_after_number": Op.AT_MOST})
 _OR_MORE = {Op.AT_LEAST: words("or_more"), Op.AT_MOST: words("or_less")}
 
 _ONWARD = words("onward")
-_RANGES = {"between": "and", "from": "to", "in the range": "to", "anywhere between": "and", "": "to"}
+_RANGES = Phrases({"between": "and", "from": "to", "in the range": "to", "anywhere between": "and", "": "to"})
 """What opens a range, and what stands between its ends."""
 COUNT = Fact("", "number", Measure.COUNT)
 """A number of things, whatever counts them."""
 _NONE = ("not any", "not a single", "not one", "not a", "without any", "without a", "without")
-_COUNTS = dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0))
+_COUNTS = Phrases(dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0)))
 _COUNTS |= dict.fromkeys(_NONE, (Op.IS, 0.0)) | dict.fromkeys(("any", "some"), (Op.ABOVE, 0.0))
 """What is said of a count without a number."""
 
@@ -165,6 +162,8 @@ def multiples(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
 def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number with its unit, if it has one: "$500", "20%", "two weeks", "900 km/h", "half an hour"."""
     tokens = sentence.tokens
+    if at >= len(tokens) or (tokens[at].kind is not Kind.NUMBER and not sentence.is_one_of(at, _FIGURE_OPENINGS)):
+        return
     for after in sentence.after(at, "half an hour", "half a day"):
         yield Figure(0.5, unit=tokens[after - 1].text), after
     is_single = sentence.is_word(at, "a", "an", "one", "the") and sentence.is_one_of(at + 1, HOURS)
@@ -199,7 +198,7 @@ def clocks(sentence: Sentence, at: int, *, bare: bool = False) -> Iterator[tuple
 def _clock_in_words(sentence: Sentence, hour: float, at: int, *, bare: bool) -> Iterator[tuple[float, int]]:
     """The time of day that a whole number means with the words after it: "o'clock", "in the evening"."""
     plain = at + sentence.is_word(at, "o'clock", "oclock")
-    for after in sentence.after(plain, *phrases("of_the_day")):
+    for after in sentence.after_one_of(plain, phrases("of_the_day")):
         if (meant := hour_in(sentence.tokens[after - 1].text, hour)) is not None:
             yield meant, after
         return

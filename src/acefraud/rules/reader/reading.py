@@ -156,10 +156,6 @@ _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
-_NOT_HONOURED: dict[str, list[str]] = {}
-"""Words that change what a rule means in ways that it cannot have, by the first of them."""
-for _said in phrases("not_honoured"):
-    _NOT_HONOURED.setdefault(_said.split()[0], []).append(_said)
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
 _MOST_SIGNS = 3_000
@@ -246,7 +242,7 @@ def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> 
     """What a sentence says, with or without a verdict."""
     vocabulary = sentence.vocabulary
     hopeless = _is_question(sentence) or bool(_odd_words(sentence))  # no such sentence is read, so do not try
-    whole, furthest, whole_doubtful = ([], 0, []) if hopeless else _readings(text, sentence)
+    whole, whole_doubtful = ([], []) if hopeless else _readings(text, sentence)
     if len(whole) == 1 and glosses <= whole[0].facts:  # "fraud share above 5%" has a word of a verdict, but no verdict
         return ReadRule(whole[0])
     readings: dict[Condition, ReadRule] = {}
@@ -272,7 +268,7 @@ def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> 
         return next(iter(readings.values()))
     if readings or len(doubtful) > 1:
         return replace(said, readings=tuple(readings or dict.fromkeys(doubtful)))
-    odd = _not_understood(text, sentence, furthest)
+    odd = _not_understood(text, sentence)
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
 
 
@@ -297,7 +293,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         if predicate and left.is_one_of(left.skipped(0, STOPS), _NEGATIVE):
             return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
-        found, _, unclear = _readings(text, first, as_object=predicate)
+        found, unclear = _readings(text, first, as_object=predicate)
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
     if not befores or not _has_words(right):
@@ -315,7 +311,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     if not linked and befores != [None] and not _goes_on(left, right):
         return []  # "payments over 900 are fraud. Payments at night"
     has_object = not linked and tokens[conclusion.end].kind is not Kind.SIGN  # "decline payments at night"
-    afters, _, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
+    afters, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
     doubtful += unclear if not negated and befores == [None] else []
     joined = []
     for condition in afters:
@@ -328,7 +324,7 @@ def _goes_on(left: Sentence, right: Sentence) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline all B", "A: ok up to 9"."""
     if any(comparators(right, 0)):
         return True
-    opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
+    opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after_one_of(0, EXCEPTIONS))
     return opening or right.is_one_of(0, EVERYTHING)
 
 
@@ -346,7 +342,7 @@ def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
 
     "Unless A, B" before a conclusion is cut by `Grammar`, which knows where the exception ends.
     """
-    after = next(iter(sentence.after(0, *EXCEPTIONS)), None)
+    after = next(iter(sentence.after_one_of(0, EXCEPTIONS)), None)
     if after is None or any(token.kind is Kind.SIGN for token in sentence.tokens[after:]):
         return False, sentence
     return True, sentence.part(after)
@@ -354,9 +350,9 @@ def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
 
 def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
     """What follows "if", "when" or "unless" after a conclusion, and whether it is an exception."""
-    for after in sentence.after(0, *EXCEPTIONS):
+    for after in sentence.after_one_of(0, EXCEPTIONS):
         return True, sentence.part(after)
-    return False, sentence.part(sentence.past(0, *LINKS, "and"))
+    return False, sentence.part(next(iter(sentence.after_one_of(0, LINKS)), sentence.past(0, "and")))
 
 
 def _has_words(sentence: Sentence) -> bool:
@@ -367,23 +363,32 @@ def _has_words(sentence: Sentence) -> bool:
 
 def _readings(
     text: str, sentence: Sentence, *, as_object: bool = False, opened: bool = False
-) -> tuple[list[Condition], int, list[Condition]]:
-    """The conditions that a sentence means, how far the best reading came, and what it means if that is not clear."""
-    tokens = sentence.tokens
-    end = len(tokens)
+) -> tuple[list[Condition], list[Condition]]:
+    """The conditions that a sentence means, and what it may mean if that is not clear."""
+    start, end = _without_signs(sentence)
+    if start == end:
+        return [], []
+    if (exact := _exact_reading(text, sentence, start, end)) is not None:
+        return [exact], []
+    if not sentence.vocabulary.only_in_verdicts.isdisjoint(sentence.words[start:end]):
+        return [], []  # no test has such a word
+    grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
+    return grammar.readings(), grammar.doubtful
+
+
+def _exact_reading(text: str, sentence: Sentence, start: int, end: int) -> Condition | None:
+    return read_exactly(text[sentence.tokens[start].start : sentence.tokens[end - 1].end], sentence.vocabulary)
+
+
+def _without_signs(sentence: Sentence) -> tuple[int, int]:
+    """Where a sentence begins and ends without the signs around it."""
+    tokens, end = sentence.tokens, len(sentence.tokens)
     while end and tokens[end - 1].kind is Kind.SIGN and tokens[end - 1].text != ")":
         end -= 1
-    start = min(sentence.skipped(0, STOPS), end)
-    if start == end:
-        return [], 0, []
-    written = text[tokens[start].start : tokens[end - 1].end]
-    if (exact := read_exactly(written, sentence.vocabulary)) is not None:
-        return [exact], len(tokens), []
-    grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
-    return grammar.readings(), start + grammar.furthest, grammar.doubtful
+    return min(sentence.skipped(0, STOPS), end), end
 
 
-def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, ...]:
+def _not_understood(text: str, sentence: Sentence) -> tuple[str, ...]:
     """The words that mean nothing here. If each means something, the part of the sentence that could not be joined."""
     try:
         named = unknown_facts(Condition.parse(text), sentence.vocabulary)
@@ -392,25 +397,32 @@ def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, 
     if named and not sentence.vocabulary.is_open:
         return tuple(named)
     odd = _odd_words(sentence)
-    if not odd and furthest < len(sentence.tokens):
+    if not odd and (furthest := _furthest(text, sentence)) < len(sentence.tokens):
         odd = [text[sentence.tokens[furthest].start :].strip()]
     return tuple(dict.fromkeys(odd)) or (text.strip(),)
+
+
+def _furthest(text: str, sentence: Sentence) -> int:
+    """How far the best reading of a sentence came."""
+    start, end = _without_signs(sentence)
+    if start == end or _is_question(sentence):
+        return 0
+    if _exact_reading(text, sentence, start, end) is not None:
+        return len(sentence.tokens)
+    grammar = Grammar(sentence.part(start, end))
+    grammar.readings()
+    return start + grammar.furthest
 
 
 def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
-    for index, token in enumerate(tokens):
-        for end in sentence.after(index, *_NOT_HONOURED.get(token.text, ())):
+    for index in range(len(tokens)):
+        for end in sentence.after_one_of(index, phrases("not_honoured")):
             return [" ".join(token.shown for token in tokens[index:end])]
-    known_names = vocabulary.facts.keys() | vocabulary.lists
-    names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)}
-    return [
-        token.shown
-        for place, token in enumerate(tokens)
-        if (token.kind is Kind.WORD and place not in names and not _is_known(token, vocabulary))
-        or (token.kind is Kind.FACT and token.text not in known_names and not vocabulary.is_open)
-    ]
+    odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
+    names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()
+    return [tokens[place].shown for place in odd if tokens[place].kind is Kind.FACT or place not in names]
 
 
 def _after_names(sentence: Sentence, at: int) -> Iterator[int]:
@@ -420,6 +432,10 @@ def _after_names(sentence: Sentence, at: int) -> Iterator[int]:
 
 
 def _is_known(token: Token, vocabulary: Vocabulary) -> bool:
+    if token.kind is Kind.FACT:
+        return vocabulary.is_open or token.text in vocabulary.facts or token.text in vocabulary.lists
+    if token.kind is not Kind.WORD:
+        return True
     if token.text in vocabulary.word_list or token.text in GRAMMAR_WORDS or token.shown in vocabulary.lists:
         return True
     if token.text.lower() in vocabulary.lower_names:  # the name of a fact, in formal syntax

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, PhraseTable, Token, Words, grammar_words, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Phrases, PhraseTable, Token, Words, grammar_words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -43,10 +44,10 @@ def remembered(read: Callable[[Sentence, int], Iterable[T]]) -> Callable[[Senten
 
     @wraps(read)
     def once(sentence: Sentence, at: int) -> list[T]:
-        known = sentence.memory.get((read, at))
-        if known is None:
-            known = sentence.memory[read, at] = list(read(sentence, at))
-        return known
+        known = sentence.memory[read]
+        if at not in known:
+            known[at] = list(read(sentence, at))
+        return known[at]
 
     return once
 
@@ -62,8 +63,8 @@ class Sentence:
         self._named = [frozenset[str]()]
         """The entities that are named before each place, as far as that was asked for."""
         self._parts: dict[tuple[int, int | None], Sentence] = {}
-        self.memory: dict[tuple[object, int], list[Any]] = {}
-        """What `remembered` readers found."""
+        self.memory: dict[object, dict[int, list[Any]]] = defaultdict(dict)
+        """What each `remembered` reader found, by place."""
 
     def part(self, start: int, end: int | None = None) -> Sentence:
         """The sentence from one place to another, as a sentence of its own."""
@@ -87,7 +88,7 @@ class Sentence:
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
-        return self.is_one_of(at, some)
+        return at < len(self.words) and self.words[at] in some
 
     def is_one_of(self, at: int, some: Collection[str]) -> bool:
         """Whether the token at a place is one of a list of words or signs."""
@@ -99,25 +100,34 @@ class Sentence:
 
     def has_word(self, start: int, end: int, *some: str) -> bool:
         """Whether one of these words stands between two places."""
-        return any(self.is_one_of(index, some) for index in range(start, end))
+        words = self.words
+        return any(words[index] in some for index in range(start, min(end, len(words))))
 
     def after(self, at: int, *phrases: str) -> list[int]:
         """The place after each of these phrases that stands here."""
-        index = _by_first_word(phrases)
-        found = index.get(self.words[at], index[None]) if at < len(self.words) else index[None]
-        return [at + len(said) for said in found if self.words[at : at + len(said)] == said]
+        return self.after_one_of(at, _as_phrases(phrases))
+
+    def after_one_of(self, at: int, phrases: Phrases[Any]) -> list[int]:
+        """The place after each phrase of a list that stands here."""
+        found = self.meanings(at, phrases)
+        return [end for _, end in found] if found else []
 
     def past(self, at: int, *phrases: str) -> int:
         """The place after the first of these phrases that stands here; the same place if none does."""
         return next(iter(self.after(at, *phrases)), at)
 
-    def meanings(self, at: int, table: Mapping[str, T]) -> list[tuple[T, int]]:
-        """What the phrases of a table that stand here mean, each with the place after it."""
-        return [(table[" ".join(self.said(at, end))], end) for end in self.after(at, *table)]
+    def meanings(self, at: int, phrases: Phrases[T]) -> list[tuple[T, int]]:
+        """What the phrases that stand here mean, each with the place after it."""
+        index, words = phrases.by_first_word, self.words
+        found = index.get(words[at], index[None]) if at < len(words) else index[None]
+        if not found:
+            return []
+        return [(meaning, at + len(said)) for said, meaning in found if words[at : at + len(said)] == said]
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
         """The place after the words of a list that stand here."""
-        while self.is_one_of(at, some):
+        words = self.words
+        while at < len(words) and words[at] in some:
             at += 1
         return at
 
@@ -130,9 +140,12 @@ class Sentence:
 
     def matches(self, at: int, table: PhraseTable[T], *, exact: bool = False) -> list[tuple[T, int]]:
         """What the words from here on mean in a table, the longest first. Determiners do not matter, unless `exact`."""
+        first = at if exact else self.skipped(at)
+        if first >= len(self.tokens) or self.tokens[first].text not in table.first_words:
+            return []
         meanings: list[tuple[T, int]] = []
         said: Words = ()
-        for index in range(at, len(self.tokens)):
+        for index in range(first, len(self.tokens)):
             token = self.tokens[index]
             if token.kind in (Kind.SIGN, Kind.QUOTED):
                 if said and token.text in _JOINTS:
@@ -308,8 +321,5 @@ class Sentence:
 
 
 @lru_cache(maxsize=1024)
-def _by_first_word(phrases: Words) -> dict[str | None, list[Words]]:
-    """The words of each phrase by the first of them, in their order. An empty phrase stands everywhere."""
-    split = [tuple(phrase.split()) for phrase in phrases]
-    firsts = {None, *(said[0] for said in split if said)}
-    return {first: [said for said in split if not said or said[0] == first] for first in firsts}
+def _as_phrases(said: Words) -> Phrases[Any]:
+    return Phrases(dict.fromkeys(said))

@@ -24,7 +24,7 @@ from acefraud.rules.reader.quantities import (
     value_for,
 )
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Phrases, Words, phrases, words
 from acefraud.rules.reader.vocabulary import AgeWords
 
 _WEEKDAYS = {name.lower(): name for name in day_name if name}
@@ -37,22 +37,18 @@ _PARTS = {
     "office hour": (9.0, 17.0), "business hour": (9.0, 17.0), "working hour": (9.0, 17.0),
 }  # fmt: skip
 """The parts of the day besides the night. The last three are those of working days."""
-_PART_NAMES = dict(zip(_PARTS, _PARTS, strict=True)) | dict.fromkeys(_NIGHT, "night")
+_PART_NAMES = Phrases({part: part for part in _PARTS} | dict.fromkeys(_NIGHT, "night"))
 _WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 24.0), "night": (18.0, 9.0)}
 """Hours that may be meant with such a part."""
 _BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
-_RANGES = {"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")}
+_RANGES = Phrases({"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")})
 """What opens a range of times, and what stands between its ends."""
-_BEFORE_CLOCK = dict.fromkeys(("after", "later than", "past", "since"), Op.AT_LEAST)
-_BEFORE_CLOCK |= dict.fromkeys(("not later than", "no later than"), Op.AT_MOST)
-_BEFORE_CLOCK |= dict.fromkeys(("before", "earlier than", "prior to", "until", "by"), Op.BELOW)
-_AFTER_CLOCK = dict.fromkeys(("or later", "or after", "onward"), Op.AT_LEAST)
-_AFTER_CLOCK |= dict.fromkeys(("or earlier", "or before"), Op.AT_MOST)
+_BEFORE_CLOCK = Phrases.of_lists({"after_clock": Op.AT_LEAST, "not_after_clock": Op.AT_MOST, "before_clock": Op.BELOW})
+_AFTER_CLOCK = Phrases.of_lists({"or_after_clock": Op.AT_LEAST, "or_before_clock": Op.AT_MOST})
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | words("kinds_of_people")
-_WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _LATEST_MORNING = 8
 """The latest hour at which a night ends, if only a number is said."""
 _UNITS = frozenset(HOURS) - {"second", "sec"}
@@ -86,7 +82,7 @@ def time_tests(sentence: Sentence, at: int) -> Tests:
         if "weekend" in facts:
             yield from _weekend(sentence, place)
         if "night" in facts and not _is_of_days(sentence, at, place):
-            ends = sentence.after(place, *_NIGHT)
+            ends = sentence.after_one_of(place, _NIGHT)
             yield from ((_is("night", True), end) for end in ends if not any(_own_hours(sentence, "night", end)))
 
 
@@ -98,7 +94,7 @@ def _weekdays(sentence: Sentence, at: int) -> Tests:
     """ "on Mondays and Tuesdays": any of these days; "Saturday night", "at night on Saturdays": the night after"""
     for days, end in _days(sentence, at):
         after = sentence.skipped(end, ("at", "during", "late", "the"))
-        nights = list(sentence.after(after, *_NIGHT))
+        nights = list(sentence.after_one_of(after, _NIGHT))
         if not nights:
             yield among("weekday", days), end
         for final in nights if "hour" in sentence.vocabulary.facts else ():
@@ -106,7 +102,7 @@ def _weekdays(sentence: Sentence, at: int) -> Tests:
             yield from ((_nights_after(days, start, stop), last) for start, stop, last in own if start > stop)
             if not own:
                 yield _nights_after(days, *NIGHT), final
-    for after in sentence.after(at, *_NIGHT):
+    for after in sentence.after_one_of(at, _NIGHT):
         for days, end in _days(sentence, sentence.skipped(after, ("on", "of", "from"))):
             if "hour" in sentence.vocabulary.facts:
                 yield _nights_after(days, *NIGHT), end
@@ -133,7 +129,7 @@ def _days(sentence: Sentence, at: int) -> Iterator[tuple[list[str], int]]:
 
 def _is_of_days(sentence: Sentence, at: int, place: int) -> bool:
     """Whether "night" is said of days of the week: it may stand after them or before them."""
-    after = sentence.past(place, *_NIGHT)
+    after = next(iter(sentence.after_one_of(place, _NIGHT)), place)
     follows = any(_days(sentence, sentence.skipped(after, ("on", "of", "from")))) if after > place else False
     return follows or (at > 0 and sentence.is_one_of(at - 1, _WEEKDAYS))
 
@@ -149,7 +145,7 @@ def _nights_after(days: list[str], start: float, stop: float) -> Condition:
 def _weekend(sentence: Sentence, at: int) -> Tests:
     """ "weekend", "business day", "not on a weekend" """
     yield from ((_is("weekend", True), end) for end in sentence.after(at, "weekend"))
-    yield from ((_is("weekend", False), end) for end in sentence.after(at, *phrases("working_day")))
+    yield from ((_is("weekend", False), end) for end in sentence.after_one_of(at, phrases("working_day")))
     place = sentence.skipped(at, ("on", "a", "any", "during", "the"))
     if sentence.is_word(place, "weekday") and not sentence.is_one_of(place + 1, _AFTER_FACT):
         yield _is("weekend", False), place + 1
@@ -398,7 +394,7 @@ def _did(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
 
 def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "(the account was opened) within the last two days" """
-    for after in sentence.after(at, *_WITHIN_LAST):
+    for after in sentence.after_one_of(at, phrases("within_last")):
         for figure, end in figures(sentence, after):
             if figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
                 yield limit(Op.AT_MOST, value)(fact.name), end

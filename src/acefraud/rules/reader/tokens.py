@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from acefraud.support.package_data import read_package_toml
 
@@ -16,6 +16,7 @@ Words = tuple[str, ...]
 _LONGEST = 12
 """Words of one entry of a table."""
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
+_FORMS = read_package_toml("acefraud.rules.reader", "forms.toml", dict[str, dict[str, str]])
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
 
 
@@ -26,6 +27,31 @@ class PhraseTable(dict[Words, T]):
     def openings(self) -> frozenset[Words]:
         """The words with which longer entries begin."""
         return frozenset(said[:end] for said in self for end in range(1, min(len(said), _LONGEST)))
+
+    @cached_property
+    def first_words(self) -> frozenset[str]:
+        """The words with which entries begin."""
+        return frozenset(said[0] for said in self if said)
+
+
+class Phrases(dict[str, T]):
+    """Phrases in the order in which they are tried, with what they mean. They are looked up only once complete."""
+
+    @classmethod
+    def of_lists(cls, meanings: Mapping[str, T]) -> Phrases[T]:
+        """The phrases of several lists, with what those of each list mean.
+
+        >>> Phrases.of_lists({"last_place": "place", "known": "known"})["last position"]
+        'place'
+        """
+        return cls({said: meaning for name, meaning in meanings.items() for said in _LISTS[name]})
+
+    @cached_property
+    def by_first_word(self) -> dict[str | None, list[tuple[Words, T]]]:
+        """The words of each phrase and its meaning by the first of them. An empty phrase stands everywhere."""
+        split = [(tuple(said.split()), meaning) for said, meaning in self.items()]
+        firsts = {None, *(said[0] for said, _ in split if said)}
+        return {first: [each for each in split if not each[0] or each[0][0] == first] for first in firsts}
 
 
 @cache
@@ -38,13 +64,14 @@ def words(name: str) -> frozenset[str]:
     return frozenset(_LISTS[name])
 
 
-def phrases(name: str) -> tuple[str, ...]:
+@cache
+def phrases(name: str) -> Phrases[Any]:
     """The phrases of a list in the order of the file, which is the order in which they are tried.
 
-    >>> phrases("last_place")
-    ('last place', 'last location', 'last position')
+    >>> list(phrases("last_place"))
+    ['last place', 'last location', 'last position']
     """
-    return _LISTS[name]
+    return Phrases.of_lists({name: None})
 
 
 @cache
@@ -54,8 +81,17 @@ def grammar_words() -> frozenset[str]:
     >>> "exceed" in grammar_words(), "nervous" in grammar_words()
     (True, False)
     """
-    lists = [said for name, table in _TABLES.items() if name != "advice" for said in table.values()]
-    return frozenset(word for said in lists for phrase in said for word in phrase.split())
+    return _words_of("grammar", "verdicts", "tests")
+
+
+@cache
+def words_of_tests() -> frozenset[str]:
+    """Those of them that may stand in a test, or between two tests."""
+    return _words_of("grammar", "tests")
+
+
+def _words_of(*tables: str) -> frozenset[str]:
+    return frozenset(word for name in tables for said in _TABLES[name].values() for word in " ".join(said).split())
 
 
 DETERMINERS = words("determiners")
@@ -63,13 +99,8 @@ TRANSACTIONS, PEOPLE = words("transactions"), words("people")
 FILLERS = words("fillers") | TRANSACTIONS
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 
-_CONTRACTIONS = {
-    "can't": "can not", "won't": "will not", "it's": "it is", "that's": "that is", "there's": "there is",
-    "thats": "that is", "isnt": "is not", "arent": "is not", "wasnt": "is not", "dont": "do not", "doesnt": "do not",
-    "didnt": "do not", "cant": "can not", "wont": "will not", "hasnt": "has not", "havent": "has not",
-    "shouldnt": "should not", "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would",
-    "i'm": "i am", "cannot": "can not",
-}  # fmt: skip
+_CONTRACTIONS, _IRREGULAR, _SUFFIXES = _FORMS["contractions"], _FORMS["irregular"], _FORMS["units_after_numbers"]
+"""Words in other forms, each with what it is compared as."""
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
 _NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
 _TOKEN = re.compile(
@@ -90,11 +121,7 @@ _TOKEN = re.compile(
 )
 
 
-_SUFFIXES = {
-    "h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time",
-    "st": "st", "nd": "nd", "rd": "rd", "th": "th",
-}  # fmt: skip
-"""Units and endings that may follow a number at once, as the word that each is."""
+_OF_NUMBERS = ("number", "suffix", "plus")
 _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
@@ -136,9 +163,10 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     is_money = False
     for match in _TOKEN.finditer(text.replace("’", "'").replace("‘", "'")):
-        if not match["money"]:
-            tokens += _number(match, is_money) if match["number"] else _other(match)
-        is_money = bool(match["money"])
+        kind = match.lastgroup
+        if kind != "money":
+            tokens += _number(match, is_money) if kind in _OF_NUMBERS else _other(match, kind)
+        is_money = kind == "money"
     return tokens
 
 
@@ -157,17 +185,17 @@ def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     return [figure, Token(Kind.WORD, _SUFFIXES[suffix], end, end, suffix)] if suffix in _SUFFIXES else [figure]
 
 
-def _other(match: re.Match[str]) -> list[Token]:
+def _other(match: re.Match[str], kind: str | None) -> list[Token]:
     """The tokens of what is no number. Only a word may be several, as "can't" is."""
     start, end = match.span()
     shown = match[0]
-    if match["word"] or match["date"] or match["odd"]:
+    if kind in ("word", "date", "odd"):
         return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
-    if match["ticked"]:
+    if kind == "ticked":
         return [Token(Kind.FACT, shown[1:-1], start, end, shown)]
-    if match["quoted"]:
+    if kind == "quoted":
         return [Token(Kind.QUOTED, re.sub(r"\\(.)", r"\1", shown[1:-1]), start, end, shown)]
-    if match["clock"]:
+    if kind == "clock":
         return [Token(Kind.CLOCK, shown.lower(), start, end, shown, _hours(shown.lower()))]
     if shown in "-–—" and match.string[end : end + 1].isdigit():  # "30-40"
         return [Token(Kind.WORD, "to", start, end, shown)]
@@ -186,14 +214,6 @@ def _words(word: str) -> list[str]:
     if word.endswith("s'"):
         return [word[:-1], "'s"]
     return [word.rstrip("'")]
-
-
-_IRREGULAR = {
-    "are": "is", "was": "is", "were": "is", "does": "do", "did": "do", "always": "always", "people": "person",
-    "women": "woman", "men": "man", "wives": "wife", "had": "has", "have": "has", "having": "has", "being": "be",
-    "been": "be", "news": "news", "series": "series", "emus": "emu", "hrs": "hr", "yrs": "year", "yr": "year",
-    "kms": "km", "pls": "please", "plz": "please", "thru": "through", "w": "with", "goes": "go", "ads": "ad",
-}  # fmt: skip
 
 
 def singular(word: str) -> str:

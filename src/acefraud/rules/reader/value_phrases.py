@@ -16,14 +16,12 @@ from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import HOURS, Fact, Measure, as_words, codes_for, is_vague, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, PhraseTable, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Phrases, PhraseTable, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
-_AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")
-_PAIRS = {
-    Op.IS: ("the same as", "same as", "equal to", "match"),
-    Op.IS_NOT: ("not the same as", "differ from", "different from", "not equal to", "not match"),
-}
+_AMONG = Phrases(Phrases.of_lists({"not_among": True}) | {"": False} | Phrases.of_lists({"among": False}))
+"""What stands before the values of a category, and whether it denies them."""
+_PAIRS = Phrases.of_lists({"same_value": Op.IS, "other_value": Op.IS_NOT})
 """Comparisons of two categories."""
 _HEADS = words("heads")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
@@ -51,19 +49,17 @@ def category_tests(sentence: Sentence, at: int) -> Tests:
 def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:
     if fact.name == "weekday" and sentence.tokens[at - 1].shown.lower() == "weekdays":
         return  # "on weekdays except Fridays": working days
-    for options, negated in ((_NOT_AMONG, True), (_AMONG, False)):
-        for after in sentence.after(at, *options):
-            for values, end in sentence.values(fact, after):
-                yield among(fact.name, values, negated=negated), end
+    for negated, after in sentence.meanings(at, _AMONG):
+        for values, end in sentence.values(fact, after):
+            yield among(fact.name, values, negated=negated), end
 
 
 def _equals_other(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "(the billing country) differs from the shipping country" """
-    for op, said in _PAIRS.items():
-        for after in sentence.after(at, *said):
-            for other, end in sentence.facts(after, "category"):
-                if other.name != fact.name:
-                    yield Condition.of(PairTest(fact.name, op, other.name)), end
+    for op, after in sentence.meanings(at, _PAIRS):
+        for other, end in sentence.facts(after, "category"):
+            if other.name != fact.name:
+                yield Condition.of(PairTest(fact.name, op, other.name)), end
 
 
 # --- a value without its category ---
@@ -74,7 +70,7 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
     yield from _within_name(sentence, at)
     yield from _families(sentence, at)
     outside = sentence.is_word(at, "outside")
-    other_than = max(sentence.after(at, *phrases("anything_but")), default=at)
+    other_than = max(sentence.after_one_of(at, phrases("anything_but")), default=at)
     negated = sentence.is_word(at, "not", "non") or outside or other_than > at
     first = sentence.skipped(max(at + 1, other_than), words("coming_from")) if negated else at
     for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
@@ -99,7 +95,7 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
 
 def _families(sentence: Sentence, at: int) -> Tests:
     """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
-    first = max(sentence.after(at, *phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
+    first = max(sentence.after_one_of(at, phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
     negated = first > at
     for phrase in sentence.vocabulary.families.get(sentence.said(start := sentence.skipped(first), start + 1), ())[:1]:
         fact = sentence.vocabulary.facts[phrase.fact]
@@ -155,10 +151,10 @@ def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, en
 
 def _within_name(sentence: Sentence, at: int) -> Tests:
     """A value between the words of its fact's name: "accident in a rural area" for the accident area."""
-    for fact, name in sentence.vocabulary.long_names:
+    for fact, name in sentence.vocabulary.long_names.get(sentence.words[at] or "", ()):
         place = sentence.skipped(at, name)
         first = set(sentence.said(at, place))
-        if not first or first == name:
+        if first == name:
             continue
         value = sentence.value(fact, sentence.skipped(place, words("within_name")))
         if value is not None:
@@ -258,7 +254,7 @@ def band_tests(sentence: Sentence, at: int) -> Tests:
             if sentence.is_word(place, "not") and sentence.value(fact, place + 1) is not None:
                 continue  # the value itself, negated: a test of the category
             for condition, end in _said_of_bands(sentence, place, fact):
-                yield condition, max(sentence.after(end, *phrases("after_band")), default=end)
+                yield condition, max(sentence.after_one_of(end, phrases("after_band")), default=end)
     for name in banded:
         fact = sentence.vocabulary.facts[name]
         yield from _days_after(sentence, fact, at)
@@ -364,9 +360,16 @@ _GAP = ("is", "not", "has", "be", "get")
 _IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
 _LONGEST = 6
 """Words of a flag before or after a gap."""
-_UNKNOWN, _KNOWN = phrases("unknown"), phrases("known")
 _ELSE = {"entity": phrases("new_instead"), "flag": phrases("false_instead")}
-"""What such words mean of an entity or a flag instead: that it is new, or that it does not hold."""
+"""What words for unknown mean of an entity or a flag instead: that it is new, or that it does not hold."""
+_PRESENCE = {
+    kind: Phrases(
+        {said: op for name, op in (("unknown", Op.MISSING), ("known", Op.KNOWN)) for said in phrases(name)
+         if said not in _ELSE.get(kind, ())}
+    )
+    for kind in ("number", "category", "flag", "entity", "rare entity")
+}  # fmt: skip
+"""What is said of the presence of each kind of thing."""
 
 
 def flag_tests(sentence: Sentence, at: int) -> Tests:
@@ -386,7 +389,7 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
             yield fact.name, True, after
     if sentence.is_word(at, "not") and _is_column(sentence, at + 1):
         yield from ((fact.name, False, after) for fact, after in sentence.facts(at + 1, "flag"))
-    start = max(sentence.after(at, *phrases("without")), default=at)
+    start = max(sentence.after_one_of(at, phrases("without")), default=at)
     for begin in {at, start, sentence.skipped(start, words("flag_links"))}:
         is_said = at in (begin, start)
         longest = max((end for _, end in sentence.matches(begin, sentence.vocabulary.values, exact=True)), default=0)
@@ -425,7 +428,9 @@ def _flag_phrases(sentence: Sentence, at: int) -> Iterator[tuple[list[FlagPhrase
     """The words of a flag, perhaps with "is" or "is not" before the last of them: "the customer is not present"."""
     tokens, flags = sentence.tokens, sentence.vocabulary.flags
     yield from sentence.matches(at, flags)
-    for gap in range(at + 1, min(at + _LONGEST, len(tokens))):
+    first = sentence.skipped(at)
+    opens = first < len(tokens) and tokens[first].text in flags.first_words
+    for gap in range(at + 1, min(at + _LONGEST, len(tokens), len(tokens) if opens else first + 1)):
         if not sentence.is_one_of(gap, _GAP):
             continue
         end = sentence.skipped(gap, _IN_GAP)
@@ -442,11 +447,9 @@ def presence_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of whether a fact is known that begins here."""
     for name, kind, after in _things(sentence, at):
         for place in sentence.after_be(after):
-            for options, op in ((_UNKNOWN, Op.MISSING), (_KNOWN, Op.KNOWN)):
-                said = [phrase for phrase in options if phrase not in _ELSE.get(kind, ())]
-                yield from ((Condition.of(Test(name, op)), end) for end in sentence.after(place, *said))
+            yield from ((Condition.of(Test(name, op)), end) for op, end in sentence.meanings(place, _PRESENCE[kind]))
     start = sentence.skipped(at)
-    for then in sentence.after(start, *phrases("unknown_before")):
+    for then in sentence.after_one_of(start, phrases("unknown_before")):
         said_before = " ".join(sentence.said(start, then))
         for name, kind, end in _things(sentence, then):
             is_none = said_before in ("no", "without", "no known") and _can_be_none(sentence, name, kind)

@@ -28,7 +28,7 @@ from acefraud.rules.reader.facts import (
     ways_to_say,
     without_determiners,
 )
-from acefraud.rules.reader.tokens import PhraseTable, Words, grammar_words, singular, words
+from acefraud.rules.reader.tokens import PhraseTable, Words, grammar_words, singular, words, words_of_tests
 from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
@@ -143,6 +143,11 @@ class Vocabulary:
         return self.word_list | grammar_words()
 
     @cached_property
+    def only_in_verdicts(self) -> frozenset[str]:
+        """Words of verdicts that no test has, as no fact and no value is called so."""
+        return grammar_words() - words_of_tests() - self.word_list
+
+    @cached_property
     def by_words(self) -> dict[Words, str]:
         """The names of several words by these words."""
         return {split: name for name in self.facts if len(split := split_name(name)) > 1}
@@ -181,11 +186,15 @@ class Vocabulary:
         return frozenset(said[0] for table in tables for said in table if said) | {"older", "younger", "newer"}
 
     @cached_property
-    def long_names(self) -> list[tuple[Fact, frozenset[str]]]:
-        """The categories with names of several words, and these words."""
+    def long_names(self) -> dict[str, list[tuple[Fact, frozenset[str]]]]:
+        """The categories with names of several words, and these words, by each of them."""
         categories = [fact for fact in self.facts.values() if fact.kind == "category"]
         named = ((fact, frozenset(fact.words) - {"of", "the"}) for fact in categories)
-        return [(fact, name) for fact, name in named if len(name) > 1]
+        by_word: dict[str, list[tuple[Fact, frozenset[str]]]] = {}
+        for fact, name in named:
+            for word in name if len(name) > 1 else ():
+                by_word.setdefault(word, []).append((fact, name))
+        return by_word
 
     @cached_property
     def windows(self) -> dict[str, dict[float, Fact]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 
@@ -18,6 +18,7 @@ from acefraud.rules.reader.vocabulary import SHORTEST_NAME, Vocabulary
 from acefraud.support.package_data import read_package_toml
 
 _ENUMERATED = re.compile(
+    r"(?=\(?[a-h1-9]\))"
     r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
 )
 """The letter or number of an item: "(a) ..., or (b) ..."."""
@@ -44,8 +45,10 @@ _KEPT = "\0"
 _END = r"\s*[.!)]*\s*$"
 _NOT_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()|](?:[?*+]|\{[^}]*\})")
 """Parts of a pattern, outside its groups, that stand for no certain letter."""
-_INNERMOST = re.compile(r"\((?P<around>\?<?[=!])?(?:\?:|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
+_INNERMOST = re.compile(r"\((?P<denied>\?<?!)?(?:\?:|\?<?=|\?p<\w+>)?(?P<body>[^()]*)\)(?P<optional>[?*{])?")
 """A group of a pattern in lower case that has no other in it."""
+_OPENING = 3
+"""Letters by which words of a pattern are looked for in a text."""
 _FIRST_GROUP = 0xE000
 """The first sign for private use, which no pattern has."""
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
@@ -96,49 +99,62 @@ def reworded(text: str, entities: frozenset[Words]) -> str:
         kept.append(quoted[0])
         return f"{_KEPT}{len(kept) - 1}{_KEPT}"
 
-    text = _QUOTED.sub(keep, text.replace(_KEPT, " "))
-    for rewording in _rewordings(entities):
-        if rewording.may_match(text):
-            text = rewording.pattern.sub(rewording.instead, text)
+    text = _rewordings(entities).applied(_QUOTED.sub(keep, text.replace(_KEPT, " ")))
     return re.sub(rf"{_KEPT}(\d+){_KEPT}", lambda place: kept[int(place[1])], text)
 
 
-class _Rewording:
-    """A pattern, and what is said instead of what it matches."""
+class _Rewordings:
+    """Patterns in the order in which they are tried, each with what is said instead of what it matches.
 
-    def __init__(self, pattern: str, instead: str) -> None:
-        self.pattern = re.compile(pattern, re.IGNORECASE)
-        self.instead = instead
-        self._cues = _cues(pattern)
-
-    def may_match(self, text: str) -> bool:
-        """Whether the pattern has to be tried: most have words that do not stand in a text."""
-        folded = text.casefold()
-        return not self._cues or any(cue in folded for cue in self._cues)
-
-
-def _cues(pattern: str) -> frozenset[str]:
-    """Words, or parts of them, of which one stands in every text that a pattern matches; none if that is not known.
-
-    >>> sorted(_cues(r"\b(?:merch|shop(?:s|ping)?) (?:a|b)\b")), sorted(_cues(r"(?:good )?[a-z]+"))
-    (['merch', 'shop'], [])
+    Most have words that do not stand in a text, and are not tried on it.
     """
-    groups: list[frozenset[str]] = []
 
-    def needed(body: str) -> frozenset[str]:
+    def __init__(self, made: Iterable[tuple[str, str]]) -> None:
+        self._made = [(re.compile(said, re.IGNORECASE), instead, _cues(said)) for said, instead in made]
+        self._cues: dict[str, set[str]] = {}  # by the letters they begin with
+        for cue in {cue for _, _, cues in self._made for some in cues for cue in some}:
+            self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
+
+    def applied(self, text: str, replacement: Callable[[str], str | Callable[[re.Match[str]], str]] = str) -> str:
+        """The text after every rewording. `replacement` makes what is put in from what a rewording says instead."""
+        said = self._said(text)
+        for pattern, instead, cues in self._made:
+            if not any(map(said.isdisjoint, cues)) and (changed := pattern.sub(replacement(instead), text)) != text:
+                text, said = changed, self._said(changed)
+        return text
+
+    def _said(self, text: str) -> set[str]:
+        folded = text.casefold()
+        openings = {"", *(folded[at : at + _OPENING] for at in range(len(folded)))}
+        return {cue for opening in self._cues.keys() & openings for cue in self._cues[opening] if cue in folded}
+
+
+def _least_length(cues: frozenset[str]) -> int:
+    return min(map(len, cues))
+
+
+def _cues(pattern: str) -> list[frozenset[str]]:
+    """Words, or parts of them: of each set, one stands in every text that a pattern matches.
+
+    >>> [sorted(cues) for cues in _cues(r"\b(?:merch|shop(?:s|ping)?) (?:aa|bb)\b")], _cues(r"(?:good )?[a-z]+")
+    ([['merch', 'shop'], ['aa', 'bb']], [])
+    """
+    groups: list[list[frozenset[str]]] = []
+
+    def needed(body: str) -> list[frozenset[str]]:
         """The cues of a group in which the signs from `_FIRST_GROUP` on stand for other groups."""
-        cues: set[str] = set()
+        options: list[list[frozenset[str]]] = []
         for alternative in body.split("|"):
-            options = [groups[ord(sign) - _FIRST_GROUP] for sign in alternative if ord(sign) >= _FIRST_GROUP]
-            options += [frozenset({literal}) for literal in re.findall("[a-z][a-z ]*[a-z]", alternative)]
-            best = max(options, key=lambda some: min(map(len, some), default=0), default=frozenset())
-            if not best:
-                return frozenset()
-            cues |= best
-        return frozenset(cues)
+            inner = [
+                cues for sign in alternative if ord(sign) >= _FIRST_GROUP for cues in groups[ord(sign) - _FIRST_GROUP]
+            ]
+            options.append([*inner, *(frozenset({said}) for said in re.findall("[a-z][a-z /]*[a-z/]", alternative))])
+        if len(options) == 1 or not all(options):
+            return options[0] if all(options) else []
+        return [frozenset().union(*(max(cues, key=_least_length) for cues in options))]
 
     def taken_out(group: re.Match[str]) -> str:
-        groups.append(frozenset() if group["around"] or group["optional"] else needed(group["body"]))
+        groups.append([] if group["denied"] or group["optional"] else needed(group["body"]))
         return chr(_FIRST_GROUP + len(groups) - 1)
 
     plain, count = _NOT_LITERAL.sub("\t", pattern.lower()), 1
@@ -148,7 +164,7 @@ def _cues(pattern: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16)
-def _rewordings(entities: frozenset[Words]) -> tuple[_Rewording, ...]:
+def _rewordings(entities: frozenset[Words]) -> _Rewordings:
     """The rewordings with the names of entities in their places; without entities, those that need none."""
     longest_first = sorted(entities, key=lambda name: (-len(name), name))
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
@@ -160,8 +176,8 @@ def _rewordings(entities: frozenset[Words]) -> tuple[_Rewording, ...]:
         for name in ("entity", "entity2"):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
         said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
-        patterns.append(_Rewording(said, rewording["as"]))
-    return tuple(patterns)
+        patterns.append((said, rewording["as"]))
+    return _Rewordings(patterns)
 
 
 # --- opinions: "looks off to me", "a second pair of eyes", "kill it" ---
@@ -225,7 +241,7 @@ _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transaction
 
 
 @cache
-def _opinions() -> tuple[_Rewording, ...]:
+def _opinions() -> _Rewordings:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
@@ -233,8 +249,8 @@ def _opinions() -> tuple[_Rewording, ...]:
             for name in ("odd", "very", "it", "kind"):
                 said = said.replace(f"{{{name}}}", getattr(_OPINIONS, name))
             whole = rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
-            made.append(_Rewording(whole, "" if verdict == "nothing" else verdict))
-    return tuple(made)
+            made.append((whole, "" if verdict == "nothing" else verdict))
+    return _Rewordings(made)
 
 
 def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
@@ -253,9 +269,7 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
         said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
         return "" if said and not said & vocabulary.known_words else match[0]
 
-    for opinion in _opinions():
-        if opinion.may_match(text):
-            text = opinion.pattern.sub(partial(plain, verdict=opinion.instead), text)
+    text = _opinions().applied(text, lambda verdict: partial(plain, verdict=verdict))
     text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
     return re.sub(r"[,;:]\s*(?=[,.!?])", "", text)
@@ -373,17 +387,18 @@ def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MO
     >>> "distance_km" in nearest_facts(["abroad"], Vocabulary.general())
     True
     """
+    split = [tokens_of(said) for said in unknown]
+    odd = [[token.text for token in tokens] for tokens in split if _has_unknown(tokens, vocabulary)]
+    if not odd:
+        return ()
     called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
     likeness: dict[str, float] = {}
-    for said in unknown:
-        if not _has_unknown(said, vocabulary):
-            continue
-        plain = " ".join(token.text for token in tokens_of(said))
-        for noun, score in _alike(plain, list(called), most):
+    for said in odd:
+        for noun, score in _alike(" ".join(said), list(called), most):
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
     by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
-    return tuple(dict.fromkeys([*by_name, *_related(unknown, vocabulary)]))[:most]
+    return tuple(dict.fromkeys([*by_name, *_related({word for said in odd for word in said}, vocabulary)]))[:most]
 
 
 def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
@@ -395,14 +410,13 @@ def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, fl
             yield noun, _LEAST_LIKENESS
 
 
-def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:
+def _has_unknown(tokens: Tokens, vocabulary: Vocabulary) -> bool:
     """Whether some of the words mean nothing here. Otherwise they only could not be joined."""
-    return any(token.kind is Kind.WORD and token.text not in vocabulary.known_words for token in tokens_of(said))
+    return any(token.kind is Kind.WORD and token.text not in vocabulary.known_words for token in tokens)
 
 
-def _related(unknown: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
+def _related(said: set[str], vocabulary: Vocabulary) -> Iterator[str]:
     """The facts that tell what the words are about."""
-    said = {token.text for words in unknown if _has_unknown(words, vocabulary) for token in tokens_of(words)}
     for related in _RELATED.values():
         if said.intersection(related["words"]):
             for pattern in related["facts"]:
