@@ -28,7 +28,7 @@ from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, coun
 from acefraud.rules.reader.quantities import among
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
 from acefraud.rules.reader.time_phrases import age_tests, people_tests, time_tests
-from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, Phrases, phrases, words
+from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, PhraseList, phrases, words
 from acefraud.rules.reader.value_phrases import (
     band_tests,
     category_tests,
@@ -52,8 +52,8 @@ _DEEPEST = 6
 _AND, _OR = phrases("and"), phrases("or")
 EXCEPTIONS = phrases("exceptions")
 """What opens an exception."""
-_UNLESS = Phrases(dict.fromkeys(said for said in EXCEPTIONS if said.startswith("unless")))
-_EXCEPT = Phrases(dict.fromkeys(said for said in EXCEPTIONS if not said.startswith("unless")))
+_UNLESS = PhraseList(dict.fromkeys(said for said in EXCEPTIONS if said.startswith("unless")))
+_EXCEPT = PhraseList(dict.fromkeys(said for said in EXCEPTIONS if not said.startswith("unless")))
 LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())

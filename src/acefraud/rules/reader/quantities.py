@@ -9,7 +9,7 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
 from acefraud.rules.reader.sentence import Bound, Bounds, Sentence, Tests, remembered
-from acefraud.rules.reader.tokens import Kind, Phrases, phrases, words
+from acefraud.rules.reader.tokens import Kind, PhraseList, phrases, words
 
 _ONES, _TENS = list(phrases("ones")), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
@@ -19,7 +19,7 @@ _SCALES = {
     "hundred": 100.0, "thousand": 1e3, "grand": 1e3, "k": 1e3, "million": 1e6, "mio": 1e6, "mn": 1e6, "mln": 1e6,
     "billion": 1e9, "bn": 1e9, "dozen": 12.0, "juta": 1e6, "jt": 1e6, "ribu": 1e3, "rb": 1e3,
 }  # fmt: skip
-_FRACTIONS = Phrases({
+_FRACTIONS = PhraseList({
     "half": 0.5, "a half": 0.5, "quarter": 0.25, "a quarter": 0.25, "one quarter": 0.25, "three quarter": 0.75,
     "a third": 1 / 3, "one third": 1 / 3, "two third": 2 / 3, "a tenth": 0.1, "one tenth": 0.1, "a fifth": 0.2,
     "one fifth": 0.2,
@@ -36,21 +36,21 @@ NUMBER_WORDS = frozenset(
 )
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
-_COMPARATORS = Phrases.of_lists({
+_COMPARATORS = PhraseList.of_lists({
     "above": Op.ABOVE, "at_least": Op.AT_LEAST, "below": Op.BELOW, "at_most": Op.AT_MOST, "equal": Op.IS,
     "not_equal": Op.IS_NOT,
 })  # fmt: skip
-_COMPARATORS = Phrases(sorted(_COMPARATORS.items(), key=lambda comparator: -len(comparator[0].split())))
-_AFTER_NUMBER = Phrases.of_lists({"least_after_number": Op.AT_LEAST, "most_after_number": Op.AT_MOST})
+_COMPARATORS = PhraseList(sorted(_COMPARATORS.items(), key=lambda comparator: -len(comparator[0].split())))
+_AFTER_NUMBER = PhraseList.of_lists({"least_after_number": Op.AT_LEAST, "most_after_number": Op.AT_MOST})
 _OR_MORE = {Op.AT_LEAST: words("or_more"), Op.AT_MOST: words("or_less")}
 
 _ONWARD = words("onward")
-_RANGES = Phrases({"between": "and", "from": "to", "in the range": "to", "anywhere between": "and", "": "to"})
+_RANGES = PhraseList({"between": "and", "from": "to", "in the range": "to", "anywhere between": "and", "": "to"})
 """What opens a range, and what stands between its ends."""
 COUNT = Fact("", "number", Measure.COUNT)
 """A number of things, whatever counts them."""
 _NONE = ("not any", "not a single", "not one", "not a", "without any", "without a", "without")
-_COUNTS = Phrases(dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0)))
+_COUNTS = PhraseList(dict.fromkeys(("another", "a", "an"), (Op.AT_LEAST, 1.0)))
 _COUNTS |= dict.fromkeys(_NONE, (Op.IS, 0.0)) | dict.fromkeys(("any", "some"), (Op.ABOVE, 0.0))
 """What is said of a count without a number."""
 

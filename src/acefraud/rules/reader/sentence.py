@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, Phrases, PhraseTable, Token, Words, grammar_words, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, PhraseList, PhraseTable, Token, Words, grammar_words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class Sentence:
         """The place after each of these phrases that stands here."""
         return self.after_one_of(at, _as_phrases(phrases))
 
-    def after_one_of(self, at: int, phrases: Phrases[Any]) -> list[int]:
+    def after_one_of(self, at: int, phrases: PhraseList[Any]) -> list[int]:
         """The place after each phrase of a list that stands here."""
         found = self.meanings(at, phrases)
         return [end for _, end in found] if found else []
@@ -116,7 +116,7 @@ class Sentence:
         """The place after the first of these phrases that stands here; the same place if none does."""
         return next(iter(self.after(at, *phrases)), at)
 
-    def meanings(self, at: int, phrases: Phrases[T]) -> list[tuple[T, int]]:
+    def meanings(self, at: int, phrases: PhraseList[T]) -> list[tuple[T, int]]:
         """What the phrases that stand here mean, each with the place after it."""
         index, words = phrases.by_first_word, self.words
         found = index.get(words[at], index[None]) if at < len(words) else index[None]
@@ -321,5 +321,5 @@ class Sentence:
 
 
 @lru_cache(maxsize=1024)
-def _as_phrases(said: Words) -> Phrases[Any]:
-    return Phrases(dict.fromkeys(said))
+def _as_phrases(said: Words) -> PhraseList[Any]:
+    return PhraseList(dict.fromkeys(said))

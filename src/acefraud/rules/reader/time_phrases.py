@@ -24,7 +24,7 @@ from acefraud.rules.reader.quantities import (
     value_for,
 )
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Phrases, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, PhraseList, Words, phrases, words
 from acefraud.rules.reader.vocabulary import AgeWords
 
 _WEEKDAYS = {name.lower(): name for name in day_name if name}
@@ -37,14 +37,16 @@ _PARTS = {
     "office hour": (9.0, 17.0), "business hour": (9.0, 17.0), "working hour": (9.0, 17.0),
 }  # fmt: skip
 """The parts of the day besides the night. The last three are those of working days."""
-_PART_NAMES = Phrases({part: part for part in _PARTS} | dict.fromkeys(_NIGHT, "night"))
+_PART_NAMES = PhraseList({part: part for part in _PARTS} | dict.fromkeys(_NIGHT, "night"))
 _WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 24.0), "night": (18.0, 9.0)}
 """Hours that may be meant with such a part."""
 _BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
-_RANGES = Phrases({"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")})
+_RANGES = PhraseList({"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")})
 """What opens a range of times, and what stands between its ends."""
-_BEFORE_CLOCK = Phrases.of_lists({"after_clock": Op.AT_LEAST, "not_after_clock": Op.AT_MOST, "before_clock": Op.BELOW})
-_AFTER_CLOCK = Phrases.of_lists({"or_after_clock": Op.AT_LEAST, "or_before_clock": Op.AT_MOST})
+_BEFORE_CLOCK = PhraseList.of_lists(
+    {"after_clock": Op.AT_LEAST, "not_after_clock": Op.AT_MOST, "before_clock": Op.BELOW}
+)
+_AFTER_CLOCK = PhraseList.of_lists({"or_after_clock": Op.AT_LEAST, "or_before_clock": Op.AT_MOST})
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")

@@ -34,14 +34,14 @@ class PhraseTable(dict[Words, T]):
         return frozenset(said[0] for said in self if said)
 
 
-class Phrases(dict[str, T]):
+class PhraseList(dict[str, T]):
     """Phrases in the order in which they are tried, with what they mean. They are looked up only once complete."""
 
     @classmethod
-    def of_lists(cls, meanings: Mapping[str, T]) -> Phrases[T]:
+    def of_lists(cls, meanings: Mapping[str, T]) -> PhraseList[T]:
         """The phrases of several lists, with what those of each list mean.
 
-        >>> Phrases.of_lists({"last_place": "place", "known": "known"})["last position"]
+        >>> PhraseList.of_lists({"last_place": "place", "known": "known"})["last position"]
         'place'
         """
         return cls({said: meaning for name, meaning in meanings.items() for said in _LISTS[name]})
@@ -65,13 +65,13 @@ def words(name: str) -> frozenset[str]:
 
 
 @cache
-def phrases(name: str) -> Phrases[Any]:
+def phrases(name: str) -> PhraseList[Any]:
     """The phrases of a list in the order of the file, which is the order in which they are tried.
 
     >>> list(phrases("last_place"))
     ['last place', 'last location', 'last position']
     """
-    return Phrases.of_lists({name: None})
+    return PhraseList.of_lists({name: None})
 
 
 @cache

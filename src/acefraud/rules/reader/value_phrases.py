@@ -16,12 +16,12 @@ from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import HOURS, Fact, Measure, as_words, codes_for, is_vague, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Phrases, PhraseTable, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, PhraseList, PhraseTable, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
-_AMONG = Phrases(Phrases.of_lists({"not_among": True}) | {"": False} | Phrases.of_lists({"among": False}))
+_AMONG = PhraseList(PhraseList.of_lists({"not_among": True}) | {"": False} | PhraseList.of_lists({"among": False}))
 """What stands before the values of a category, and whether it denies them."""
-_PAIRS = Phrases.of_lists({"same_value": Op.IS, "other_value": Op.IS_NOT})
+_PAIRS = PhraseList.of_lists({"same_value": Op.IS, "other_value": Op.IS_NOT})
 """Comparisons of two categories."""
 _HEADS = words("heads")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
@@ -363,7 +363,7 @@ _LONGEST = 6
 _ELSE = {"entity": phrases("new_instead"), "flag": phrases("false_instead")}
 """What words for unknown mean of an entity or a flag instead: that it is new, or that it does not hold."""
 _PRESENCE = {
-    kind: Phrases(
+    kind: PhraseList(
         {said: op for name, op in (("unknown", Op.MISSING), ("known", Op.KNOWN)) for said in phrases(name)
          if said not in _ELSE.get(kind, ())}
     )
