@@ -31,6 +31,17 @@ def test_products_are_right(shape: tuple[int, int]) -> None:
     assert np.allclose(products.by_column(numbers), numbers @ masks, rtol=1e-7)
 
 
+def test_weights_of_one_sign_add_up_without_rounding() -> None:
+    """What rounding adds to each of them must not push a sum out of what the narrow numbers hold."""
+    masks = np.ones(SHAPES["large"], dtype=np.bool_)
+    for seed in range(20):
+        weights = np.random.default_rng(seed).random(masks.shape[1])
+        weights *= (1 - 2.0**-30) / weights.sum()  # their sum is just below a power of two
+        (found,) = set(MaskProducts(masks).by_row(weights).tolist())
+        assert found == MaskProducts(masks[:, ::-1]).by_row(weights[::-1])[0]
+        assert found == pytest.approx(weights.sum(), abs=2.0**-36)
+
+
 def test_products_with_nothing_are_nothing() -> None:
     assert MaskProducts(np.zeros((3, 0), dtype=np.bool_)).by_row(np.empty(0)).tolist() == [0.0, 0.0, 0.0]
     assert MaskProducts(np.zeros((0, 2), dtype=np.bool_)).by_column(np.empty(0)).tolist() == [0.0, 0.0]

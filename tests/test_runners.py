@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,3 +115,39 @@ def test_a_scheduler_that_is_not_there_is_an_error() -> None:
     pytest.importorskip("distributed")
     with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         runner_for(scheduler="tcp://127.0.0.1:9")
+
+
+def waits(folder: str) -> None:
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(60)
+
+
+def run_until_killed(folder: str) -> None:
+    with LocalRunner(2) as runner:
+        runner.map(waits, [(folder,), (folder,)])
+
+
+@pytest.mark.wide
+def test_workers_end_when_their_parent_was_killed(tmp_path: Path) -> None:
+    parent = multiprocessing.get_context("spawn").Process(target=run_until_killed, args=(str(tmp_path),))
+    parent.start()
+    assert soon(lambda: len(list(tmp_path.iterdir())) == 2)
+    parent.kill()
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    assert soon(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+
+def soon(happened: Callable[[], bool]) -> bool:
+    return any(happened() or time.sleep(0.1) for _ in range(300))
+
+
+@pytest.mark.wide
+@pytest.mark.enable_socket
+def test_a_call_that_always_kills_workers_of_a_cluster_ends_with_an_error() -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        DaskRunner.at(cluster.scheduler_address) as remote,
+        pytest.raises(InputError, match="a worker process died 4 times in a row"),
+    ):
+        remote.map(always_killed, [(1,)])

@@ -52,6 +52,13 @@ def test_each_file_gets_a_file_of_scores_and_nothing_is_recorded(days: Shell) ->
     assert scores["verdict"].n_unique() == 2
 
 
+def test_scores_are_not_written_over_transactions(days: Shell) -> None:
+    before = contents(days.folder / "days")
+    told = days.on_book("score", "days", "--to", "days", "--force", code=2).err
+    assert "its scores would replace the transactions in" in told
+    assert contents(days.folder / "days") == before
+
+
 def test_a_second_run_skips_what_is_there(days: Shell) -> None:
     days.on_book("score", "days/*.parquet", *TO)
     first = contents(days.folder / "scores")

@@ -141,9 +141,11 @@ def test_cases_are_put_in_the_order_of_time_and_ties_go_by_id() -> None:
     assert again.in_order() is again
 
 
-def test_where_a_time_is_missing_the_order_stays() -> None:
+def test_cases_without_a_time_come_first_and_without_any_the_order_stays() -> None:
     cases = Cases.of([at("a", 3), at("b", None), at("c", 1)])
-    assert cases.in_order() is cases
+    assert cases.in_order().transactions.ids.tolist() == ["b", "c", "a"]
+    untimed = Cases.of([at("b", None), at("a", None)])
+    assert untimed.in_order() is untimed
 
 
 def test_stacked_parts_of_different_make_are_all_of_them_in_order() -> None:

@@ -14,8 +14,10 @@ import pytest
 
 from acefraud import BulletPlaybook, InputWarning, Learner, SchemaMapping, load_dataset
 from acefraud.datasets import parse_mapping
+from acefraud.engine import entity_memory
 from acefraud.engine import parts as parts_module
-from acefraud.engine.parts import PartedHistory, sources_of
+from acefraud.engine.entity_memory import KeptTimes
+from acefraud.engine.parts import PartedHistory, first_labelled, sources_of
 from acefraud.errors import AcefraudError, InputError
 from acefraud.support.runners import DaskRunner, LocalRunner, Runner
 
@@ -68,6 +70,13 @@ def learnt(playbook: BulletPlaybook) -> tuple[Any, ...]:
     return figures, snapshot.calibrations, snapshot.mapping
 
 
+def remembered(playbook: BulletPlaybook) -> list[Any]:
+    """The cases that a training leaves in a playbook, with their facts."""
+    cases = Learner(playbook).remembered()
+    told = zip(cases.ids.tolist(), cases.labels.tolist(), cases.facts.rows(), strict=True)
+    return sorted((name, label, sorted(facts.items())) for name, label, facts in told)
+
+
 def study(history: Any, **options: Any) -> BulletPlaybook:
     playbook = BulletPlaybook()
     with warnings.catch_warnings(action="ignore"):
@@ -107,7 +116,7 @@ def test_ids_made_from_the_content_are_those_of_one_piece(tmp_path: Path) -> Non
     data = load_dataset(rows, mapping=SchemaMapping(**COLUMNS))
     with LocalRunner() as runner:
         history = PartedHistory.read(dealt(rows, tmp_path, 3), data.mapping, runner)
-        cases, waiting = history.recent(None)
+        cases, waiting = history.recent(KeptTimes(None, history.last))
     labelled = zip(cases.transactions.ids, cases.labels.tolist(), strict=True)
     assert sorted(labelled) == sorted(zip(data.train.transactions.ids, data.train.labels.tolist(), strict=True))
     assert sorted(waiting.ids) == sorted(data.waiting.ids)
@@ -118,8 +127,33 @@ def test_ids_made_from_the_content_are_those_of_one_piece(tmp_path: Path) -> Non
 def test_without_times_the_order_is_drawn_by_ids(tmp_path: Path) -> None:
     mapping = SchemaMapping(**{**COLUMNS, "time": "", "history": None}, id="id")
     with LocalRunner() as runner:
-        whole, parted = whole_and_in_parts(orders(timed=False), mapping, tmp_path, runner, 4)
-    assert [each[1:] for each in learnt(whole)[0]] == [each[1:] for each in learnt(parted)[0]]
+        whole, parted = whole_and_in_parts(orders(timed=False), mapping, tmp_path, runner, 4, threshold="f1")
+    assert learnt(whole) == learnt(parted)
+    assert remembered(whole) == remembered(parted)
+
+
+def test_rows_without_a_time_come_first_in_the_history_of_their_entities(tmp_path: Path) -> None:
+    rows = orders().with_columns(time=pl.when(pl.int_range(pl.len()) % 9 == 4).then(None).otherwise(pl.col("time")))
+    with LocalRunner() as runner:
+        whole, parted = whole_and_in_parts(rows, SchemaMapping(**COLUMNS, id="id"), tmp_path, runner, 3)
+    assert learnt(whole) == learnt(parted)
+    assert remembered(whole) == remembered(parted)
+
+
+def test_parts_without_rows_or_without_labels_are_read_like_others(tmp_path: Path) -> None:
+    rows, mapping = orders(), SchemaMapping(**COLUMNS, id="id")
+    data = load_dataset(rows, mapping=mapping)
+    rows[:0].write_csv(tmp_path / "a.csv")
+    rows.filter(pl.col("fraud") == "").write_csv(tmp_path / "b.csv")
+    rows.filter(pl.col("fraud") != "").write_csv(tmp_path / "c.csv")
+    sources = sources_of(str(tmp_path))
+    assert first_labelled(sources, mapping).mapping == data.mapping
+    with LocalRunner() as runner:
+        history = PartedHistory.read(sources, data.mapping, runner)
+        assert (len(history), history.unlabelled) == (len(data.train), 5)
+        assert learnt(study(history)) == learnt(study(data))
+        with pytest.raises(InputError, match="no part has a row with a label"):
+            first_labelled(sources[:2], mapping)
 
 
 @pytest.mark.wide
@@ -140,6 +174,18 @@ def test_the_next_decision_is_the_same(tmp_path: Path) -> None:
     first, second = (Learner(book).decide_sync(card) for book in books)
     assert first.transaction.facts == second.transaction.facts
     assert (first.probability, first.verdict, first.cited) == (second.probability, second.verdict, second.cited)
+
+
+def test_of_a_long_history_the_same_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The latest rows wait for their labels, so they say up to when the windows reach."""
+    monkeypatch.setattr(entity_memory, "MOST_ROWS", 500)
+    with LocalRunner() as runner:
+        books = whole_and_in_parts(orders(), SchemaMapping(**COLUMNS, id="id"), tmp_path, runner, 3)
+    kept = []
+    for book in books:
+        with book.ledger.rows() as rows:
+            kept.append(rows.get_all())
+    assert kept[0] == kept[1]
 
 
 @pytest.mark.wide
@@ -165,7 +211,8 @@ def test_an_id_in_two_parts_is_an_error(tmp_path: Path) -> None:
     rows = orders()
     rows.write_csv(tmp_path / "a.csv")
     rows[:3].write_csv(tmp_path / "b.csv")
-    with LocalRunner() as runner, pytest.raises(InputError, match="3 rows have an id that another row has"):
+    said = "3 rows have an id that another row has.*'order-[012]' is one of them"
+    with LocalRunner() as runner, pytest.raises(InputError, match=said):
         PartedHistory.read(sources_of(str(tmp_path)), SchemaMapping(**COLUMNS, id="id"), runner)
 
 
@@ -208,7 +255,7 @@ def test_a_dask_frame_teaches_what_the_same_rows_of_pandas_teach(ids: bool) -> N
 def test_a_dask_frame_without_rows_is_an_error() -> None:
     dask = pytest.importorskip("dask.dataframe")
     frame = dask.from_pandas(orders().to_pandas(), npartitions=2)
-    with pytest.raises(InputError, match="there are no rows"):
+    with pytest.raises(InputError, match="no part has a row with a label"):
         Learner(BulletPlaybook()).study(frame[frame["amount"] < 0])
 
 

@@ -147,13 +147,15 @@ def shown_steps() -> Iterator[Callable[[str, int], Show]]:
 def stoppable(kept: Callable[[], str]) -> Iterator[None]:
     """Stop at once on Ctrl-C, say on standard error what is kept, and end with a code of its own.
 
-    An event loop takes over the default handler, and cancels its task when that next waits. A computation does not wait
-    until its end, so the signal gets a handler of ours here, which event loops leave alone.
+    SIGTERM ends it too, so that temporary files are deleted. An event loop takes over the default handler, and cancels
+    its task when that next waits. A computation does not wait until its end, so the signal gets a handler of ours here,
+    which event loops leave alone.
     """
     before = signal.getsignal(signal.SIGINT)
     takes_over = before is signal.default_int_handler and current_thread() is main_thread()
     if takes_over:
         signal.signal(signal.SIGINT, partial(signal.default_int_handler))
+        ended = signal.signal(signal.SIGTERM, _end)
     try:
         yield
     except KeyboardInterrupt:
@@ -162,6 +164,11 @@ def stoppable(kept: Callable[[], str]) -> Iterator[None]:
     finally:
         if takes_over:
             signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGTERM, ended)
+
+
+def _end(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 def nothing_written() -> str:

@@ -16,7 +16,7 @@ from acefraud.cli.options import MappingOption, PlaybookOption, SchedulerOption,
 from acefraud.cli.threshold import CostsOption
 from acefraud.cli.workspace import any_playbook, budget_code, learner_with, model_report, place_of, roles_for
 from acefraud.datasets import SHIPPED, Dataset, SchemaMapping, load_dataset
-from acefraud.engine.parts import PartedHistory, sources_of
+from acefraud.engine.parts import PartedHistory, first_labelled, sources_of
 from acefraud.engine.thresholds import RULES, ThresholdRule
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
@@ -114,14 +114,20 @@ def _history(
         yield data
         return
     with runner_for(workers, scheduler) as runner:
-        first = load_dataset((sources or [source])[0], mapping=mapping, strict=strict)
-        note_reading(first, source, mapping)
-        note_label_delay(first, mapping)
+        known = _known_from_first(sources or [source], source, mapping, strict=strict)
         with shown_steps() as steps:
-            history = PartedHistory.read(sources or [source], first.mapping, runner, steps, name=source, strict=strict)
+            history = PartedHistory.read(sources or [source], known, runner, steps, name=source, strict=strict)
         if history.bad_rows:
             note(f"{history.bad_rows:,} rows could not be read and were left out")
         yield history
+
+
+def _known_from_first(sources: list[str], source: str, mapping: Path | None, *, strict: bool) -> SchemaMapping:
+    """How the columns of all parts are read, with what a person should know of it."""
+    first = first_labelled(sources, mapping, strict=strict)
+    note_reading(first, source, mapping)
+    note_label_delay(first, mapping)
+    return first.mapping
 
 
 def _learn(

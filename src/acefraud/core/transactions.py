@@ -169,6 +169,10 @@ class Transactions(_RowSequence[Transaction]):
         """The same transactions with other facts."""
         return self._with(facts=facts, _rows=None)
 
+    def with_entities(self, entities: Mapping[str, Categories]) -> Transactions:
+        """The same transactions with other entities."""
+        return self._with(entities=entities, _rows=None)
+
     def with_times(self, times: IntArray) -> Transactions:
         """The same transactions with other times."""
         return self if times is self.times else self._with(times=times, _rows=None)
@@ -179,7 +183,7 @@ class Transactions(_RowSequence[Transaction]):
         return bool((self.times != UNKNOWN).all())
 
     def order(self) -> IntArray:
-        """The rows by time if every one has a time, else as they are.
+        """The rows by time, those without one first; as they are if none has a time.
 
         Rows at the same time go by the hashes of their ids, so that the order does not depend on how rows are divided
         into files.
@@ -190,7 +194,7 @@ class Transactions(_RowSequence[Transaction]):
         >>> [[some[place].id for place in Transactions.of(some).order()] for some in (rows, rows[::-1])]
         [['t2', 't3', 't1'], ['t2', 't3', 't1']]
         """
-        if not self.timed:
+        if not (self.times != UNKNOWN).any():
             return np.arange(len(self))
         order = np.argsort(self.times, kind="stable")
         times = self.times[order]
@@ -288,7 +292,7 @@ class Cases(_RowSequence[Case]):
         return self._with(weights=weights)
 
     def in_order(self) -> Cases:
-        """The cases by time and id if every one has a time, else as they are.
+        """The cases by time, those without one first; as they are if none has a time.
 
         >>> from datetime import UTC, datetime
         >>> times = {"t1": datetime(2025, 3, 2, tzinfo=UTC), "t2": datetime(2025, 3, 1, tzinfo=UTC)}

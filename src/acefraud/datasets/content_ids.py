@@ -67,7 +67,7 @@ def _cells(
 
 
 def places_among_equals(hashes: Hashes, labels: npt.NDArray[np.int8], known_at: IntArray) -> IntArray:
-    """For each row which one it is of those with the same hash, from 1 on.
+    """The number of each row among those with the same hash, from 1 on.
 
     Rows that are not labelled yet come last, and the others by their label and when it became known, so that the order
     of rows does not matter, nor whether they come in parts.

@@ -434,7 +434,7 @@ def load_dataset(
         table = frame_table(source, name or FRAME)
         checked = None if weights is None else _checked_weights(weights, table.height)
         table = replace(table, weights=checked, labels_apart=labels_apart)
-        return _read(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
+        return read_labelled(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
     if weights is not None:
         raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
     path = _path_of(source, "the path of a file, the name of a shipped dataset")
@@ -456,10 +456,10 @@ def load_dataset(
     from acefraud.datasets.files import read_table  # noqa: PLC0415
 
     table = read_table(path, name=name)
-    return _read(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict)
+    return read_labelled(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict)
 
 
-def _read(table: Table, name: str, **options: Any) -> Dataset:
+def read_labelled(table: Table, name: str, **options: Any) -> Dataset:
     """The labelled rows of a table, with a warning of each guess that may cost something."""
     from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 

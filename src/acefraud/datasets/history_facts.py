@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags, RowIndex
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.datasets.cells import compact
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
 from acefraud.facts.history.plan import HistoryEvents, HistoryPlan
@@ -19,8 +20,8 @@ from acefraud.support.timestamps import UNKNOWN, last_plausible
 def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:
     """The history facts of each case, as if each had been decided in its turn.
 
-    Transactions that wait for a label count too. Rows are taken in the order of time if all have one; otherwise the
-    cases come before the waiting transactions.
+    Transactions that wait for a label count too. Rows are taken in the order of time, those without one
+    first; if none has a time, the cases come before the waiting transactions.
 
     >>> from datetime import UTC, datetime
     >>> from acefraud.core.transaction import Case, Transaction
@@ -55,6 +56,11 @@ class EntityPast:
         known_at = [usual_known_at(cases, mapping.history), np.full(len(waiting), UNKNOWN, dtype=np.int64)]
         rows = [_needed(part, mapping, mapping.history) for part in (cases.transactions, waiting)]
         return cls(Transactions.stacked(rows), np.concatenate(labels), np.concatenate(known_at))
+
+    def compact(self) -> EntityPast:
+        """The same without the names of entities that none of the transactions has."""
+        entities = compact(Columns(categories=self.rows.entities)).categories
+        return replace(self, rows=self.rows.with_entities(entities))
 
     def take(self, rows: RowIndex) -> EntityPast:
         """Some of the transactions."""

@@ -62,8 +62,12 @@ def read_dataset(
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     ids: bool = True,
+    may_be_empty: bool = False,
 ) -> Dataset:
-    """The labelled rows of a table, all of them to learn from. Without ``ids``, those in a column may repeat."""
+    """The labelled rows of a table, all of them to learn from. Without ``ids``, those in a column may repeat.
+
+    Raises InputError if there are none, unless the table ``may_be_empty``.
+    """
     table, complete = _prepared(table, mapping, remembered, "train")
     assembly = assemble(table, complete, unique_ids=ids)
     _require(assembly, "label", "a label")
@@ -74,7 +78,8 @@ def read_dataset(
     if late := int((plausible(assembly.times) != assembly.times).sum()):
         told = f"{late:,} of {len(rows):,} times are far later than all others: they count in no history"
         assembly.remarks.append(told)
-    loaded = _checked(assembly, assembly.cases(rows[labelled]), int(np.sum(~labelled)), strict=strict)
+    cases, unlabelled = assembly.cases(rows[labelled]), int(np.sum(~labelled))
+    loaded = _checked(assembly, cases, unlabelled, strict=strict, may_be_empty=may_be_empty)
     waiting = rows[~labelled] if loaded.mapping.entities else rows[:0]
     shared = {key: getattr(loaded, key) for key in ("bad_rows", "unlabelled", "mapping", "unreadable", "report")}
     return Dataset(name, loaded.rows, waiting=assembly.transactions(waiting), **shared)
@@ -95,7 +100,7 @@ def read_transactions(
     one are read as it says, and the others are guessed. Without ``ids``, rows that bring none stay without: enough to
     score them, and faster.
     """
-    table, complete = _prepared(_table_of(source, name), mapping, remembered, "decide")
+    table, complete = _prepared(table_of(source, name), mapping, remembered, "decide")
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
     assembly = assemble(replace(table, columns=kept), complete, unique_ids=ids)
@@ -126,7 +131,8 @@ def _prepared(
     return replace(table, remarks=(*table.remarks, *told)), complete
 
 
-def _table_of(source: Path | TextIO | Any, name: str | None) -> Table:
+def table_of(source: Path | TextIO | Any, name: str | None) -> Table:
+    """The columns of a file, a stream of JSON lines or a data frame, as they are written."""
     return frame_table(source, name or FRAME) if is_frame(source) else read_table(source, name=name)
 
 
@@ -143,7 +149,7 @@ def read_outcomes(
     Columns that the ``remembered`` mapping or the given one knows as facts or text describe the transaction, which is
     then returned too. The others are details of the outcome. If neither names any fact, all of them describe it.
     """
-    whole, history = _table_of(source, name), with_given(_loaded(mapping), remembered)
+    whole, history = table_of(source, name), with_given(_loaded(mapping), remembered)
     own = OutcomeColumns.of(history, list(whole.columns))
     kept = {column: cells for column, cells in whole.columns.items() if column not in own.all}
     table, complete = _prepared(replace(whole, columns=kept), mapping, remembered, "learn")
@@ -191,13 +197,17 @@ def _require(assembly: Assembly, role: str, what: str) -> None:
         raise InputError(f"no column with {what}; {there}; name it by {how}", file=table.name)
 
 
-def _checked(assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool) -> Loaded[Rows]:
+def _checked(
+    assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool, may_be_empty: bool = False
+) -> Loaded[Rows]:
     """The result, unless there are no rows, too many bad ones, or any bad one if ``strict``."""
     bad = assembly.bad_rows()
     if strict and bad:
         raise bad[0].error
     file = assembly.table.name
     first = InputError(bad[0].message, row=bad[0].row, field=bad[0].field) if bad else None
+    if not rows and not bad and may_be_empty:
+        return Loaded(rows, bad, unlabelled, assembly.mapping, assembly.unreadable, assembly.report())
     if not rows and not bad:
         told = f"none of the {unlabelled:,} rows has a label" if unlabelled else "there are no rows"
         raise InputError(told, file=file)

@@ -103,10 +103,18 @@ class ScoredPart:
 
 
 def targets_of(sources: Sequence[str], folder: Path) -> dict[str, Path]:
-    """Where the scores of each file go: CSV if it is one, else Parquet. Raises InputError if two would be the same."""
+    """Where the scores of each file go: CSV if it is one, else Parquet.
+
+    Raises InputError if two files would share a target, or scores would replace the transactions of a file.
+    """
     found: dict[str, Path] = {}
+    read = {Path(source).resolve() for source in sources}
     for source in map(Path, sources):
         target = folder / f"{source.stem}{'.csv' if source.suffix.lower() == '.csv' else '.parquet'}"
+        if target.resolve() in read:
+            raise InputError(
+                f"its scores would replace the transactions in {target}: name another folder", file=str(source)
+            )
         if target in found.values():
             raise InputError(f"the scores of another part are to be written to {target} too", file=str(source))
         found[str(source)] = target

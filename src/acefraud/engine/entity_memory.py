@@ -7,7 +7,7 @@ disagree. Nothing is cached between two calls, because other processes write too
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
 
@@ -23,15 +23,44 @@ from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.datasets.history_facts import fact_columns, has_amounts, history_facts, usual_known_at
 from acefraud.facts.history import HistoryEvent, HistoryPlan, HistoryState
 from acefraud.support.arrays import BoolArray, IntArray
-from acefraud.support.timestamps import UNKNOWN, micros_of, plausible, time_of
+from acefraud.support.timestamps import UNKNOWN, last_plausible, micros_of, time_of
 
 MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""
 
 _ROWS_AT_ONCE = 10_000
-"""So many transactions of a long history are in memory as objects before they are written."""
+"""Transactions of a long history that are added between two flushes."""
 _MAPPING = "mapping"
 _CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTimes:
+    """The part of a training history that a memory keeps: after a time, and up to the last plausible one."""
+
+    first: int | None
+    """None if the history is short, of which everything is kept."""
+    last: int
+    """`UNKNOWN` if all times are plausible."""
+
+    @classmethod
+    def of(cls, times: IntArray, plan: HistoryPlan) -> KeptTimes:
+        """What is kept of a history with these times, those of rows that wait for a label among them."""
+        last = last_plausible(times)
+        newest = int(times.max(initial=UNKNOWN) if last == UNKNOWN else last)
+        return cls(newest - plan.longest.length if len(times) > MOST_ROWS and newest != UNKNOWN else None, last)
+
+    def plausible(self, times: IntArray) -> IntArray:
+        """The times, `UNKNOWN` in place of those that are not plausible."""
+        return times if self.last == UNKNOWN else np.where(times > self.last, UNKNOWN, times)
+
+    def reach(self, times: IntArray, known_at: IntArray) -> BoolArray:
+        """Which rows are kept, by their times and by when their labels became known."""
+        if self.first is None:
+            return np.ones(len(times), dtype=np.bool_)
+        times = self.plausible(times)
+        kept: BoolArray = (times != UNKNOWN) & (np.maximum(times, known_at) > self.first)
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +75,14 @@ class _Past:
     order: IntArray
 
     @classmethod
-    def of(cls, cases: Cases, waiting: Transactions, plan: HistoryPlan) -> _Past:
+    def of(cls, cases: Cases, waiting: Transactions, plan: HistoryPlan, kept: KeptTimes | None = None) -> _Past:
         rows, unlabelled = Transactions.stacked([cases.transactions, waiting]), len(waiting)
         is_fraud = np.concatenate([cases.labels, np.zeros(unlabelled, dtype=np.bool_)])
         known_at = np.concatenate([usual_known_at(cases, plan), np.full(unlabelled, UNKNOWN)])
-        return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), rows.order())
+        kept = kept or KeptTimes.of(rows.times, plan)
+        order = rows.order()
+        order = order[kept.reach(rows.times, known_at)[order]]
+        return cls(rows.with_times(kept.plausible(rows.times)), is_fraud, known_at, len(cases), order)
 
     def __iter__(self) -> Iterator[tuple[int, Transaction, bool, int]]:
         """The place of each among all, and its label. A row is built when its turn comes."""
@@ -199,35 +231,27 @@ class EntityMemory:
         facts: list[dict[str, FactValue]] = [{}] * len(cases)
         with ledger.rows() as rows:
             state = self._read(rows)
-            for index, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
+            everything = KeptTimes(None, last_plausible(np.concatenate([cases.transactions.times, waiting.times])))
+            for index, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan, everything):
                 from_history = self._add(state, transaction)
                 if index < len(cases):
                     facts[index] = from_history
                 _hear(state, transaction, is_fraud, known_at)
         return cases.with_facts(cases.facts.beside(FactTable(facts).columns))
 
-    def filling(self, studied: Cases, waiting: Transactions, ledger: Ledger) -> RowUpdate:
-        """The change that adds a whole history of `studied` cases. A memory of another plan ends.
+    def filling(
+        self, studied: Cases, waiting: Transactions, ledger: Ledger, kept: KeptTimes | None = None
+    ) -> RowUpdate:
+        """The change that adds a whole history of `studied` cases, or what is `kept` of it. One of another plan ends.
 
         The work is done beforehand, so that other writers need not wait. If one of them is faster, it is done again.
         """
-        past = _Past.of(studied, waiting, self.plan)
-        first, times = self.first_kept(past.rows.times), past.rows.times
-        if first is not None:
-            reaches = (times != UNKNOWN) & (np.maximum(times, past.known_at) > first)
-            past = replace(past, order=past.order[reaches[past.order]])
+        past = _Past.of(studied, waiting, self.plan, kept)
         with ledger.rows() as rows:
             before = rows.get_many([_CHANGES])
             draft = BufferedRows(rows)
             self._fill(past, draft)
         return _written_unless_changed(draft, before, partial(self._fill, past))
-
-    def first_kept(self, times: IntArray, last: int = UNKNOWN) -> int | None:
-        """The time after which a long history is kept; None if it is short. Times after the `last` do not count."""
-        if len(times) <= MOST_ROWS:
-            return None
-        newest = int((times if last == UNKNOWN else times[times <= last]).max())
-        return newest - self.plan.longest.length
 
     def _fill(self, past: _Past, rows: RowStore) -> None:
         if not self._agrees_with(self._kept_by(rows)):

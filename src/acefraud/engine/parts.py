@@ -19,10 +19,12 @@ import numpy.typing as npt
 from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transactions import Cases, Ids, Transactions
-from acefraud.datasets import SchemaMapping, load_dataset
+from acefraud.datasets import Dataset, SchemaMapping
 from acefraud.datasets.content_ids import numbered, places_among_equals
+from acefraud.datasets.dataset import read_labelled
 from acefraud.datasets.history_facts import EntityPast, has_amounts, usual_known_at
-from acefraud.engine.entity_memory import time_facts_of
+from acefraud.datasets.rows import table_of
+from acefraud.engine.entity_memory import KeptTimes, time_facts_of
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_in
 from acefraud.facts.time_facts import with_time_facts
@@ -66,8 +68,6 @@ class PartSummary:
     known_at: IntArray
     waiting_times: IntArray
     waiting_hashes: Hashes
-    names: tuple[str, ...]
-    """The facts that its rows know."""
     texts: bool
     bad_rows: int
     unlabelled: int
@@ -83,7 +83,6 @@ class PartSummary:
             part.cases.known_at,
             part.waiting.times,
             hashes_of(part.waiting.ids),
-            tuple(rows.facts.names),
             rows.texts is not None,
             bad_rows,
             unlabelled,
@@ -98,13 +97,32 @@ def sources_of(pattern: str) -> list[str]:
     return sorted(glob(pattern, recursive=True)) if any(sign in pattern for sign in "*?[") else []
 
 
-def read_part(source: Any, mapping: SchemaMapping, strict: bool, ids: bool = True) -> tuple[HistoryPart, PartSummary]:
+def _read(source: Any, name: str | None, mapping: SchemaMapping | Path | None, *, strict: bool, ids: bool) -> Dataset:
+    table = table_of(computed(source), name)
+    return read_labelled(table, table.name, mapping=mapping, strict=strict, ids=ids, may_be_empty=True)
+
+
+def first_labelled(
+    sources: Sequence[Any], mapping: SchemaMapping | Path | None, *, strict: bool = False, ids: bool = True
+) -> Dataset:
+    """The first part with labelled rows, by which the columns of all others are read."""
+    for source in sources:
+        data = _read(*_source_and_name(source), mapping, strict=strict, ids=ids)
+        if len(data.train):
+            return data
+    raise InputError("no part has a row with a label")
+
+
+def _source_and_name(source: Any) -> tuple[Any, str | None]:
+    """A part as workers find it, who may have another current folder, and what messages call it."""
+    return (Path(source).absolute(), source) if isinstance(source, str) else (source, None)
+
+
+def read_part(
+    source: Any, name: str | None, mapping: SchemaMapping, strict: bool, ids: bool
+) -> tuple[HistoryPart, PartSummary]:
     """A file or a data frame. Ids that are made from content are numbered later, when all parts are known."""
-    rows = computed(source)
-    if getattr(rows, "empty", False) is True:  # as a partition of Dask may be
-        part = HistoryPart(Cases.of(()), Transactions.of(()))
-        return part, PartSummary.of(part, 0, 0, 0)
-    data = load_dataset(rows, mapping=mapping, strict=strict, ids=ids)
+    data = _read(source, name, mapping, strict=strict, ids=ids)
     part = HistoryPart(data.train, data.waiting)
     if not mapping.id:
         part = part.renamed(*(_unnumbered(rows.ids) for rows in (data.train.transactions, data.waiting)))
@@ -139,7 +157,7 @@ def _dealt(part: HistoryPart, mapping: SchemaMapping, column: str, buckets: int)
     codes, words = past.rows.entities.get(column, (np.full(len(past.labels), -1), ()))
     bucket = np.append(hashes_of(words) % np.uint64(buckets), np.uint64(buckets)).astype(np.int64)[codes]
     rows = [np.flatnonzero(bucket == number) for number in range(buckets)]
-    return [_Piece(places, past.take(places)) for places in rows]
+    return [_Piece(places, past.take(places).compact()) for places in rows]
 
 
 def _history(pieces: list[_Piece], mapping: SchemaMapping, column: str, last: int) -> list[Columns]:
@@ -203,7 +221,10 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class PartedCases:
-    """The labelled cases of a history in parts, in order of time. To learning they are what `LabelledFacts` are."""
+    """The labelled cases of a history in parts, in order of time, or of the hashes of ids if times are unknown.
+
+    To learning they are what `LabelledFacts` are.
+    """
 
     runner: Runner
     handles: tuple[Any, ...]
@@ -232,6 +253,10 @@ class PartedCases:
         """Whether every case has a time."""
         return bool((self.times != UNKNOWN).all())
 
+    def latest(self, count: int) -> IntArray:
+        """The last rows, as many as this or all."""
+        return np.arange(max(0, len(self) - count), len(self))
+
     def take(self, rows: IntArray) -> LabelledFacts:
         """Some of the cases, in memory."""
         return LabelledFacts.of(self.cases(rows))
@@ -256,7 +281,7 @@ class PartedCases:
         """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
         if not self.from_texts or not len(self):
             return None, {}
-        latest = np.arange(max(0, len(self) - MOST_POINT_CASES), len(self))
+        latest = self.latest(MOST_POINT_CASES)
         known = self.take(latest)
         fitted = fit_points(known.facts, known.labels)
         scored = self.runner.map(_scored, [(handle, fitted.points) for handle in self.handles])
@@ -314,6 +339,8 @@ class PartedHistory:
     name: str
     mapping: SchemaMapping
     cases: PartedCases
+    times: IntArray
+    """Of all rows, those that wait for a label too."""
     last: int
     """The last plausible time; `UNKNOWN` if all are plausible."""
     bad_rows: int
@@ -336,21 +363,23 @@ class PartedHistory:
 
         Raises InputError if a part cannot be read with the mapping, or if two rows have the same id.
         """
-        kept = runner.keep(read_part, [(source, mapping, strict, ids) for source in sources], 2, steps("reading", 0))
+        calls = [(*_source_and_name(source), mapping, strict, ids) for source in sources]
+        kept = runner.keep(read_part, calls, 2, steps("reading", 0))
         parts = [part for part, _ in kept]
         summaries: list[PartSummary] = runner.map(_same, [(summary,) for _, summary in kept])
         hashes = [summary.hashes for summary in summaries]
         if mapping.id and ids:
-            _check_ids(np.concatenate(hashes))
+            _check_ids(parts, np.concatenate(hashes), runner)
         elif not mapping.id:
             parts, hashes = _with_numbers(parts, summaries, runner)
-        times = np.concatenate([summary.times for summary in summaries])
-        last = last_plausible(np.concatenate([times, *(summary.waiting_times for summary in summaries)]))
+        times = np.concatenate([of_part for some in summaries for of_part in (some.times, some.waiting_times)])
+        last = last_plausible(times)
         parts = _with_history(parts, mapping, last, runner, steps, rows=len(times))
         return cls(
             name,
             mapping,
             _ordered(runner, parts, summaries, np.concatenate(hashes)),
+            times,
             last,
             *(sum(getattr(each, name) for each in summaries) for name in ("bad_rows", "unlabelled", "unreadable")),
         )
@@ -363,23 +392,33 @@ class PartedHistory:
         """How many cases were fraud."""
         return self.cases.frauds
 
-    def recent(self, first: int | None) -> tuple[Cases, Transactions]:
-        """The cases that happened, or whose label came, after a time, and all that wait for their label."""
-        found = self.cases.runner.map(_recent, [(handle, self.mapping, first) for handle in self.cases.handles])
+    def recent(self, kept: KeptTimes) -> tuple[Cases, Transactions]:
+        """The cases, and the rows that wait for a label, that a memory of entities keeps."""
+        found = self.cases.runner.map(_recent, [(handle, self.mapping, kept) for handle in self.cases.handles])
         return Cases.stacked([cases for cases, _ in found]), Transactions.stacked([waiting for _, waiting in found])
 
 
-def _recent(part: HistoryPart, mapping: SchemaMapping, first: int | None) -> tuple[Cases, Transactions]:
-    if first is None or mapping.history is None:
-        return part.cases, part.waiting
-    known_at = usual_known_at(part.cases, mapping.history)
-    return part.cases.take(np.maximum(part.cases.transactions.times, known_at) > first), part.waiting
+def _recent(part: HistoryPart, mapping: SchemaMapping, kept: KeptTimes) -> tuple[Cases, Transactions]:
+    assert mapping.history is not None
+    cases, waiting = part.cases, part.waiting
+    known_at = usual_known_at(cases, mapping.history)
+    unknown = np.full(len(waiting), UNKNOWN)
+    return cases.take(kept.reach(cases.transactions.times, known_at)), waiting.take(kept.reach(waiting.times, unknown))
 
 
-def _check_ids(hashes: Hashes) -> None:
-    repeated = len(hashes) - len(np.unique(hashes))
-    if repeated:
-        raise InputError(f"{repeated:,} rows have an id that another row has, in the same part or in another one")
+def _check_ids(parts: list[Any], hashes: Hashes, runner: Runner) -> None:
+    distinct, counts = np.unique(hashes, return_counts=True)
+    if repeated := len(hashes) - len(distinct):
+        found = runner.map(_ids_with, [(part, distinct[np.argmax(counts)]) for part in parts])
+        name = next(name for names in found for name in names)
+        where = "in the same part or in another one"
+        raise InputError(f"{repeated:,} rows have an id that another row has, {where}; '{name}' is one of them")
+
+
+def _ids_with(part: HistoryPart, sought: np.uint64) -> list[str]:
+    ids = part.cases.transactions.ids
+    found: list[str] = ids[hashes_of(ids) == sought].tolist()
+    return found
 
 
 def _with_numbers(parts: list[Any], summaries: Sequence[PartSummary], runner: Runner) -> tuple[list[Any], list[Hashes]]:
@@ -422,10 +461,9 @@ def _with_history(
 
 
 def _ordered(runner: Runner, parts: list[Any], summaries: list[PartSummary], hashes: Hashes) -> PartedCases:
-    """All cases in order of time, those at the same time by the hashes of their ids, or as they are without times."""
     times = np.concatenate([summary.times for summary in summaries])
     timed = bool((times != UNKNOWN).all())
-    order = np.lexsort((hashes, times)) if timed else np.arange(len(times))
+    order = np.lexsort((hashes, times)) if timed else np.argsort(hashes, kind="stable")
     return PartedCases(
         runner,
         tuple(parts),

@@ -108,12 +108,9 @@ def _scores(rule: ThresholdRule, frauds: FloatArray, honest: FloatArray) -> Floa
 
 
 def cases_for(rule: ThresholdRule, ordered: KnownCases, later_share: float) -> LabelledFacts:
-    """The latest cases, on which a rule chooses; drawn at random if times are unknown."""
+    """The latest cases, on which a rule chooses; drawn by id if times are unknown."""
     first = round(len(ordered) * (1 - later_share)) if rule.needs_cases else len(ordered)
-    order = np.arange(len(ordered))
-    if not ordered.timed:  # the order of a file says nothing
-        order = np.random.default_rng(0).permutation(len(ordered))
-    cases = ordered.take(order[first:])
+    cases = ordered.take(ordered.latest(len(ordered) - first))
     if rule.needs_cases and not 0 < cases.frauds < len(cases):
         raise InputError(
             f"choosing the threshold by {rule.words} takes both fraud and honest ones among the latest cases; "

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
-import numpy as np
-
 from acefraud.core.events import Recalibrated, ThresholdSet, Trained
 from acefraud.core.ledger import KnownCase, RowUpdate
 from acefraud.core.transaction import Case, Transaction
@@ -18,9 +16,9 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset, mapping_of, parse_mapping
 from acefraud.display.frames import is_dask_frame, is_frame
 from acefraud.display.short_repr import ShortRepr
-from acefraud.engine.entity_memory import memory_for, time_facts_of
+from acefraud.engine.entity_memory import KeptTimes, memory_for, time_facts_of
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.parts import PartedHistory
+from acefraud.engine.parts import PartedHistory, first_labelled
 from acefraud.engine.score import score
 from acefraud.engine.thresholds import ThresholdRule, cases_for, choose
 from acefraud.errors import InputError, point_out
@@ -33,7 +31,7 @@ from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
 from acefraud.support.arrays import BoolArray, IntArray
-from acefraud.support.runners import computed, runner_for_frame
+from acefraud.support.runners import runner_for_frame
 from acefraud.support.timestamps import UNKNOWN, last_plausible
 
 if TYPE_CHECKING:
@@ -68,6 +66,8 @@ class Training(ShortRepr):
 
     cases: Cases
     """All of them or, if they are in parts, the latest ones."""
+    latest: Cases
+    """Those that will be remembered."""
     facts: KnownCases
     trained: Trained
     memory_change: RowUpdate | None
@@ -103,7 +103,10 @@ class Training(ShortRepr):
         filling = None if memory is None else memory.filling(studied, unlabelled, playbook.ledger)
         known: TrainingOptions = {**options, "mapping": mapping}
         facts = LabelledFacts.of(ordered)
-        return cls._with(ordered, facts, known, playbook=playbook, reflector=reflector, node=node, filling=filling)
+        latest = ordered.take(facts.latest(reflector.memory.capacity))
+        return cls._with(
+            ordered, latest, facts, known, playbook=playbook, reflector=reflector, node=node, filling=filling
+        )
 
     @classmethod
     def of_parts(
@@ -117,18 +120,22 @@ class Training(ShortRepr):
         """A history in parts ready to learn from. Nothing is written."""
         cases, memory = given.cases, memory_for(given.mapping.describe())
         _check_labels(cases.labels)
-        latest = cases.cases(np.arange(max(0, len(cases) - reflector.memory.capacity), len(cases)))
+        latest = cases.cases(cases.latest(reflector.memory.capacity))
         filling: RowUpdate | None = None
         if memory is not None:
             _note_later(cases.times, given.last)
-            filling = memory.filling(*given.recent(memory.first_kept(cases.times, given.last)), playbook.ledger)
+            kept = KeptTimes.of(given.times, memory.plan)
+            filling = memory.filling(*given.recent(kept), playbook.ledger, kept)
         known: TrainingOptions = {**options, "mapping": given.mapping.describe()}
-        return cls._with(latest, cases, known, playbook=playbook, reflector=reflector, node=node, filling=filling)
+        return cls._with(
+            latest, latest, cases, known, playbook=playbook, reflector=reflector, node=node, filling=filling
+        )
 
     @classmethod
     def _with(
         cls,
         cases: Cases,
+        latest: Cases,
         facts: KnownCases,
         options: TrainingOptions,
         *,
@@ -137,7 +144,7 @@ class Training(ShortRepr):
         node: str,
         filling: RowUpdate | None,
     ) -> Training:
-        remembered, memory_change = min(len(facts), reflector.memory.capacity), filling
+        memory_change = filling
         if filling is None and memory_for(playbook.snapshot().mapping):
             # A training without a history ends the one that is kept.
             memory_change = lambda rows: rows.clear()  # noqa: E731
@@ -147,21 +154,19 @@ class Training(ShortRepr):
             rows=len(facts),
             frauds=facts.frauds,
             mapping=written_mapping(options.get("mapping", "")),
-            remembered=remembered,
-            remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
+            remembered=len(latest),
+            remembered_frauds=int(latest.labels.sum()),
         )
         threshold = options.get("threshold")
         rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
         threshold_cases = cases_for(rule, facts, reflector.options.induction.later_share) if rule else None
         progress = options.get("progress", lambda _: None)
-        return cls(cases, facts, trained, memory_change, rule, threshold_cases, progress)
+        return cls(cases, latest, facts, trained, memory_change, rule, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:
         """Record the training, and keep the latest cases with their facts."""
-        count, remembered = len(self.facts), self.trained.remembered
-        facts = self.facts.take(np.arange(count - remembered, count)).facts.rows()
-        latest = self.cases.take(slice(len(self.cases) - remembered, None))
-        known = [KnownCase(case, each, READER) for case, each in zip(latest, facts, strict=True)]
+        facts = self.facts.take(self.facts.latest(len(self.latest))).facts.rows()
+        known = [KnownCase(case, each, READER) for case, each in zip(self.latest, facts, strict=True)]
         playbook.record([self.trained], cases=known, rows=self.memory_change)
         mapping = mapping_of(self.trained.mapping)
         if mapping is not None and (mapping.feed or mapping.silence_days):
@@ -221,12 +226,10 @@ def in_parts(given: HistoryInput, options: TrainingOptions) -> Iterator[HistoryI
     if not is_dask_frame(given):
         yield given
         return
-    ids = options.get("ids", True)
+    ids, mapping = options.get("ids", True), _mapping_in(options)
     with runner_for_frame(given) as (runner, sources):
-        rows = next((rows for rows in map(computed, sources) if len(rows)), None)
-        if rows is None:
-            raise InputError("there are no rows", file="frame")
-        first = _read(rows, options)
+        first = first_labelled(sources, mapping, ids=ids)
+        _warn_of_delay(first, mapping)
         history = PartedHistory.read(sources, first.mapping, runner, name=first.name, ids=ids)
         if history.bad_rows:
             point_out(f"{history.bad_rows:,} rows could not be read and were left out")
@@ -234,12 +237,22 @@ def in_parts(given: HistoryInput, options: TrainingOptions) -> Iterator[HistoryI
 
 
 def _read(given: IntoFrame | Path, options: TrainingOptions) -> Dataset:
-    mapping = options.get("mapping") or None
-    read = parse_mapping(mapping) if isinstance(mapping, str) else mapping
-    data = load_dataset(given, mapping=read, ids=options.get("ids", True))
-    if remark := data.delay_remark(SchemaMapping.load(read) if isinstance(read, Path) else read):
-        warnings.warn(remark, UserWarning, stacklevel=4)
+    mapping = _mapping_in(options)
+    data = load_dataset(given, mapping=mapping, ids=options.get("ids", True))
+    _warn_of_delay(data, mapping)
     return data
+
+
+def _mapping_in(options: TrainingOptions) -> SchemaMapping | None:
+    mapping = options.get("mapping") or None
+    if isinstance(mapping, Path):
+        return SchemaMapping.load(mapping)
+    return parse_mapping(mapping) if isinstance(mapping, str) else mapping
+
+
+def _warn_of_delay(data: Dataset, mapping: SchemaMapping | None) -> None:
+    if remark := data.delay_remark(mapping):
+        warnings.warn(remark, UserWarning, stacklevel=5)
 
 
 def as_history(given: Sequence[Case] | IntoFrame | Path, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:

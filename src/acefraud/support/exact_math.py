@@ -19,7 +19,7 @@ from acefraud.support.arrays import FloatArray
 LARGEST_EXPONENT = 700.0
 """Exponents are kept within this, so that no result is 0 or infinite."""
 
-_PARTS = 128
+_TABLE_SIZE = 128
 """Powers of two between 1 and 2 in the table for `exp`, and pieces of an octave in the tables for `log`."""
 _BLOCK = 8192
 """Numbers that are worked on together: what they need stays in the cache."""
@@ -51,13 +51,13 @@ def _middle(part: int) -> float:
 
 with localcontext(prec=40):
     _LN2 = Decimal(2).ln()
-    _POWERS = tuple(float(Decimal(2) ** (Decimal(part) / _PARTS)) for part in range(_PARTS))
-    _MIDDLES = tuple(_middle(part) for part in range(_PARTS))
+    _POWERS = tuple(float(Decimal(2) ** (Decimal(part) / _TABLE_SIZE)) for part in range(_TABLE_SIZE))
+    _MIDDLES = tuple(_middle(part) for part in range(_TABLE_SIZE))
     _LOGS = tuple(float(Decimal(middle).ln()) for middle in _MIDDLES)
     # The high parts have few digits: their products with whole numbers are exact.
-    _LN2_HIGH, _STEP = math.floor(_LN2 * 2**40) / 2**40, math.floor(_LN2 / _PARTS * 2**40) / 2**40
-    _LN2_REST, _STEP_REST = float(_LN2 - Decimal(_LN2_HIGH)), float(_LN2 / _PARTS - Decimal(_STEP))
-    _PER_STEP = float(_PARTS / _LN2)
+    _LN2_HIGH, _STEP = math.floor(_LN2 * 2**40) / 2**40, math.floor(_LN2 / _TABLE_SIZE * 2**40) / 2**40
+    _LN2_REST, _STEP_REST = float(_LN2 - Decimal(_LN2_HIGH)), float(_LN2 / _TABLE_SIZE - Decimal(_STEP))
+    _PER_STEP = float(_TABLE_SIZE / _LN2)
 _POWER_TABLE, _MIDDLE_TABLE, _LOG_TABLE = np.array(_POWERS), np.array(_MIDDLES), np.array(_LOGS)
 
 
@@ -70,7 +70,7 @@ def exp(exponent: float) -> float:
     x = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
     steps = round(x * _PER_STEP)
     r = (x - steps * _STEP) - steps * _STEP_REST
-    power = _POWERS[steps & _PARTS - 1]
+    power = _POWERS[steps & _TABLE_SIZE - 1]
     series = r * (r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120)))))
     return math.ldexp(power + power * (r + series), steps >> 7)
 
@@ -81,9 +81,11 @@ def log(number: float) -> float:
     >>> log(1.0), log(2.0) == float(log_of(np.array([2.0]))[0])
     (0.0, True)
     """
+    if not number > 0:
+        raise ValueError(f"expected a positive number, got {number}")
     bits = _bits_of(number)
     above = bits - _LOWEST
-    octaves, part = above >> _MANTISSA, above >> _MANTISSA - 7 & _PARTS - 1
+    octaves, part = above >> _MANTISSA, above >> _MANTISSA - 7 & _TABLE_SIZE - 1
     r = (_float_of(bits - (octaves << _MANTISSA)) - _MIDDLES[part]) / _MIDDLES[part]
     series = r * (r * (1 / 2 - r * (1 / 3 - r * (1 / 4 - r * (1 / 5 - r * (1 / 6 - r * (1 / 7)))))))
     return octaves * _LN2_HIGH + (_LOGS[part] + (octaves * _LN2_REST + (r - series)))
@@ -144,7 +146,7 @@ def _exp(exponents: FloatArray) -> FloatArray:
     x -= steps * _STEP
     r = x - steps * _STEP_REST
     whole = steps.astype(np.int64)
-    power = _POWER_TABLE[whole & _PARTS - 1]
+    power = _POWER_TABLE[whole & _TABLE_SIZE - 1]
     series = r * (1 / 120)
     for term in (1 / 24, 1 / 6, 1 / 2):
         series += term
@@ -165,7 +167,7 @@ def _log(numbers: FloatArray) -> FloatArray:
     above = bits - _LOWEST
     octaves = above >> _MANTISSA
     above >>= _MANTISSA - 7
-    above &= _PARTS - 1
+    above &= _TABLE_SIZE - 1
     middle = _MIDDLE_TABLE[above]
     r = (bits - (octaves << _MANTISSA)).view(np.float64)
     r -= middle

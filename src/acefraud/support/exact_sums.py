@@ -15,8 +15,9 @@ from acefraud.support.arrays import BoolArray, FloatArray
 
 UNIT = 2.0**-26
 """Multiples of this add up exactly as long as the sum of their magnitudes stays below 2^27."""
-_WIDE, _NARROW = 52, 24
-"""Binary digits of the whole numbers that float64 and float32 hold, or one less."""
+_WIDE, _NARROW = 52, 23
+"""Binary digits of whole numbers whose sums float64 and float32 hold: one less than they have, because rounding them to
+whole numbers may add to a sum."""
 _SMALL = 2**18
 """Cells of a matrix that is multiplied in float64."""
 _BLOCK = 512

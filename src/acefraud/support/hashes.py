@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from zlib import adler32, crc32
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,13 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def hashes_of(texts: Iterable[str]) -> Hashes:
-    """A hash of each text.
+    """A hash of each text. Two of ten million ids have the same one with a chance of one in half a million.
 
     >>> hashes_of(["t1", "t2"]).tolist() == [*hashes_of(["t1"]).tolist(), *hashes_of(["t2"]).tolist()]
     True
     """
-    encoded = (text.encode(errors="surrogatepass") for text in texts)
-    return mixed(np.array([crc32(text) << 32 | adler32(text) for text in encoded], dtype=np.uint64))
+    digests = (blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def mixed(values: Hashes) -> Hashes:

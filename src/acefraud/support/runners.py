@@ -8,18 +8,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
-
-from threadpoolctl import threadpool_limits
 
 from acefraud.errors import ConfigurationError, InputError
 
@@ -71,7 +71,11 @@ class _Kept:
 
 
 _ATTEMPTS = 3
-"""How often a call is made again whose process died."""
+"""Deaths of worker processes, without a call done between them, that end a run."""
+_DIED = (
+    "a worker process died {times} times in a row; it may need more memory than there is: use smaller parts or fewer "
+    "workers"
+)
 
 
 class LocalRunner:
@@ -132,23 +136,18 @@ class LocalRunner:
                 rows += count
                 progress((place + 1) / len(calls), rows)
             return found
-        left = set(range(len(calls)))
-        for attempt in range(_ATTEMPTS):
+        left, deaths = set(range(len(calls))), 0
+        while left:
             try:
                 for place, (result, count) in self._in_processes(function, calls, targets, sorted(left)):
                     found[place] = result
                     left.discard(place)
-                    rows += count
+                    rows, deaths = rows + count, 0
                     progress(1 - len(left) / len(calls), rows)
             except BrokenProcessPool:
-                self._pool = None
-                if attempt + 1 == _ATTEMPTS:
-                    raise InputError(
-                        f"a worker process died {_ATTEMPTS} times in a row; it may need more memory than there is: "
-                        "use smaller parts or fewer workers"
-                    ) from None
-            if not left:
-                break
+                self._pool, deaths = None, deaths + 1
+                if deaths == _ATTEMPTS:
+                    raise InputError(_DIED.format(times=_ATTEMPTS)) from None
         return found
 
     def _in_processes(
@@ -160,7 +159,7 @@ class LocalRunner:
     ) -> Iterable[tuple[int, tuple[Any, int]]]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_use_one_thread)
+            self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin_worker)
         waiting: dict[Future[Any], int] = {
             self._pool.submit(_call, function, calls[place], targets[place]): place for place in places
         }
@@ -168,10 +167,19 @@ class LocalRunner:
             yield waiting[done], done.result()
 
 
-def _use_one_thread() -> None:
-    """Keep libraries to one thread: the processes share the processors."""
-    threadpool_limits(1)
-    os.environ["POLARS_MAX_THREADS"] = "1"  # it is not loaded yet
+def _begin_worker() -> None:
+    """Keep libraries to one thread, leave Ctrl-C to the parent, and end with it."""
+    # They are not loaded yet. The processes share the processors.
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _call(function: Call, arguments: Sequence[Any], targets: Sequence[_Kept]) -> tuple[Any, int]:
@@ -218,15 +226,17 @@ class DaskRunner:
 
     def map(self, function: Call, calls: Sequence[Sequence[Any]], progress: Progress = _silent) -> list[Any]:
         """What the function returns for each list of arguments, in order."""
-        futures = self._submitted(function, calls, progress)
-        found: list[Any] = self._client.gather(futures)  # type: ignore[no-untyped-call]
+        with _failures_told():
+            futures = self._submitted(function, calls, progress)
+            found: list[Any] = self._client.gather(futures)  # type: ignore[no-untyped-call]
         return found
 
     def keep(
         self, function: Call, calls: Sequence[Sequence[Any]], pieces: int, progress: Progress = _silent
     ) -> list[tuple[Any, ...]]:
         """Futures of what the function returns."""
-        futures = self._submitted(function, calls, progress)
+        with _failures_told():
+            futures = self._submitted(function, calls, progress)
         submit: Call = self._client.submit
         return [tuple(submit(itemgetter(piece), future) for piece in range(pieces)) for future in futures]
 
@@ -247,6 +257,20 @@ class DaskRunner:
                 rows += future.result()
             progress(done / len(calls), rows)
         return futures
+
+
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    """Failures of a cluster itself as InputError."""
+    from distributed import KilledWorker  # noqa: PLC0415
+    from distributed.comm.core import CommClosedError  # noqa: PLC0415
+
+    try:
+        yield
+    except KilledWorker as problem:
+        raise InputError(_DIED.format(times=problem.allowed_failures + 1)) from None
+    except (CommClosedError, CancelledError) as problem:
+        raise InputError(f"the Dask cluster was lost: {problem}") from None
 
 
 @contextmanager

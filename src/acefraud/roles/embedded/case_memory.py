@@ -14,8 +14,9 @@ from acefraud.core.table import FactTable, RowIndex
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
-from acefraud.rules.induction.fitting import fit_points
+from acefraud.rules.induction.fitting import MOST_POINT_CASES, fit_points
 from acefraud.rules.induction.out_of_time import CaseFacts, FactsInMemory, record_of
+from acefraud.rules.scorecard import score_in
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 from acefraud.support.hashes import Hashes, hashes_of
 from acefraud.support.timestamps import UNKNOWN, time_of
@@ -46,6 +47,7 @@ class KnownCases(Protocol):
     @property
     def frauds(self) -> int: ...
     def __len__(self) -> int: ...
+    def latest(self, count: int) -> IntArray: ...
     def take(self, rows: IntArray) -> LabelledFacts: ...
     def facts_in(self, order: IntArray | None) -> CaseFacts: ...
     def holds(self, condition: Condition) -> BoolArray: ...
@@ -120,8 +122,16 @@ class LabelledFacts(ShortRepr):
         """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
         if not self.from_texts or not len(self):
             return None, {}
-        fitted = fit_points(self.facts, self.labels)
-        return fitted.sums, fitted.points
+        rows = self.latest(MOST_POINT_CASES)
+        fitted = fit_points(self.facts.take(rows), self.labels[rows])
+        sums = score_in(self.facts, fitted.points)
+        sums[rows] = fitted.sums
+        return sums, fitted.points
+
+    def latest(self, count: int) -> IntArray:
+        """The rows of so many cases that happened last; if times are unknown, of some that are drawn by id."""
+        order = np.arange(len(self)) if self.timed else np.argsort(self.hashes, kind="stable")
+        return order[max(0, len(self) - count) :]
 
     def measure(self, condition: Condition, *, apart: bool = False) -> Evidence | None:
         """What these cases say of a condition; None if there are none.

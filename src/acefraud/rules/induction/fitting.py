@@ -485,7 +485,7 @@ _ERRORS, _LEAST_POINT_GAIN = 1.0, 2.0
 """Standard errors, and nats in all, by which the log-loss of unseen cases must fall for a fit to count. Where the
 scorecard is nearly always right, the gains are tiny but all alike, so that their error says nothing."""
 MOST_POINT_CASES = 20_000
-"""Cases that are fitted, the latest ones."""
+"""Cases that points are fitted to, the latest ones."""
 _POINT_STEPS, _FARTHEST_POINT = 30, 2.0
 """Newton steps, and the most that one may change the log-odds of a case."""
 
@@ -503,25 +503,17 @@ class FittedPoints:
 
 def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
     """Fit the points of all lines that apply to any of the cases."""
-    latest = slice(max(0, len(labels) - MOST_POINT_CASES), None)
-    lines, frauds = lines_in(facts.take(latest)), labels[latest].astype(np.float64)
+    lines, frauds = lines_in(facts), labels.astype(np.float64)
     design = np.column_stack([np.ones(len(frauds), dtype=np.bool_), lines])
     with threads_for(design.size):
-        return _fitted(facts, latest, design, frauds)
-
-
-def _fitted(facts: FactTable, latest: slice, design: BoolArray, frauds: FloatArray) -> FittedPoints:
-    fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
-    apart = np.stack([_fit_points(design[fold != each], frauds[fold != each]) for each in range(_FOLDS)])[fold]
-    lines = design[:, 1:]
-    gains = _loss((design * _shipped()).sum(axis=1), frauds) - _loss((design * apart).sum(axis=1), frauds)
-    if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
-        return FittedPoints(score_in(facts))
-    fitted = zip(scorecard(), _fit_points(design, frauds)[1:].tolist(), lines.sum(axis=0).tolist(), strict=True)
-    points = {point.line: round(value, 4) for point, value, count in fitted if count}
-    sums = score_in(facts, points)
-    sums[latest] = (lines * apart[:, 1:]).sum(axis=1)
-    return FittedPoints(sums, points)
+        fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
+        apart = np.stack([_fit_points(design[fold != each], frauds[fold != each]) for each in range(_FOLDS)])[fold]
+        gains = _loss((design * _shipped()).sum(axis=1), frauds) - _loss((design * apart).sum(axis=1), frauds)
+        if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
+            return FittedPoints(score_in(facts))
+        fitted = zip(scorecard(), _fit_points(design, frauds)[1:].tolist(), lines.sum(axis=0).tolist(), strict=True)
+        points = {point.line: round(value, 4) for point, value, count in fitted if count}
+    return FittedPoints((lines * apart[:, 1:]).sum(axis=1), points)
 
 
 def _shipped() -> FloatArray:

@@ -1,0 +1,14 @@
+"""Hashes of ids."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acefraud.support.hashes import hashes_of
+
+
+def test_ids_of_digits_have_hashes_of_their_own() -> None:
+    first, second = hashes_of(["436343724436328235", "364254443561535615"]).tolist()  # two checksums agree on them
+    assert first != second
+    many = [f"{number:016d}" for number in np.random.default_rng(0).integers(0, 10**16, 200_000)]
+    assert len(np.unique(hashes_of(many))) == len(set(many))
