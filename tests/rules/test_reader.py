@@ -257,3 +257,10 @@ def test_a_number_is_compared_with_whole_bands(text: str, condition: str) -> Non
 )
 def test_a_number_inside_a_band_is_refused(text: str) -> None:
     assert read_rule(text, CLAIMS).condition is None
+
+
+@pytest.mark.parametrize("signs", ["-", "..", "$", "'", "`", "", "\u200b", "\x00"])
+def test_names_and_values_of_signs_alone_do_no_harm(signs: str) -> None:
+    rows: list[dict[str, FactValue]] = [{"amount": 50.0, "kind": kind, signs: True} for kind in (signs, f"a {signs}")]
+    read = read_rule("amount over 500: decline", Vocabulary.of(FactCatalog.of(FactTable(rows)), lists=[signs]))
+    assert str(read.condition) == "amount > 500"

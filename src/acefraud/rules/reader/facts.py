@@ -305,6 +305,8 @@ def translations(words: Words) -> Iterator[Words]:
 def ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
     """What a value of a category is called: "f" is female or a woman, "US" the United States."""
     words = as_words(value)
+    if not words:  # "-" cannot be said
+        return
     yield words
     if words in (("f",), ("m",)) and {other.lower() for other in fact.values} <= {"f", "m", "u", "x"}:
         yield from (("female",), ("woman",)) if words == ("f",) else (("male",), ("man",))

@@ -248,7 +248,7 @@ class Vocabulary:
         found: dict[Words, list[ValuePhrase]] = {}
         for fact in self.facts.values():
             for value in fact.values if len(fact.values) <= _MOST_WITH_FAMILIES and fact.name not in self.bands else ():
-                first, *rest = as_words(value)
+                first, *rest = as_words(value) or ("",)
                 if rest and first.isalpha() and len(first) > 2 and first not in grammar_words():
                     _append(found, (first,), ValuePhrase(fact.name, value))
         known = self.values.keys() | self.nouns.keys() | self.flags.keys()
@@ -301,6 +301,8 @@ class Vocabulary:
             true, false = list(map(_plain_words, (known.true, *known.said))), _plain_words(known.false)
         else:
             words = split_name(fact.name)
+            if not words:  # a name of signs alone cannot be said
+                return
             true = [words, *translations(words[1:] if words[0] == "flag" else words)]
             if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
                 true.append(words[:-1])
