@@ -128,14 +128,10 @@ def score_parts(
 
     Raises InputError if a file cannot be read. What was written until then is complete, and stays.
     """
-    ((sent,),) = runner.keep(_alone, [(scorer,)], 1)  # once, not with every part
+    ((sent,),) = runner.keep(list, [([scorer],)], 1)  # once, not with every part
     calls = [(sent, Path(source).absolute(), source, target.absolute()) for source, target in targets.items()]
     found: list[ScoredPart] = runner.map(_score_part, calls, progress)
     return found
-
-
-def _alone(scorer: Scorer) -> tuple[Scorer]:
-    return (scorer,)
 
 
 def _score_part(scorer: Scorer, path: Path, name: str, target: Path) -> ScoredPart:

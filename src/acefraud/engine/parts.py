@@ -125,12 +125,9 @@ def read_part(
     data = _read(source, name, mapping, strict=strict, ids=ids)
     part = HistoryPart(data.train, data.waiting)
     if not mapping.id:
-        part = part.renamed(*(_unnumbered(rows.ids) for rows in (data.train.transactions, data.waiting)))
+        without_numbers = (rows.ids.astype("U15").astype(object) for rows in (data.train.transactions, data.waiting))
+        part = part.renamed(*without_numbers)  # "tx-" and 12 digits
     return part, PartSummary.of(part, len(data.bad_rows), data.unlabelled, data.unreadable)
-
-
-def _unnumbered(content_ids: Ids) -> Ids:
-    return np.array(["-".join(name.split("-")[:2]) for name in content_ids], dtype=object)
 
 
 def _numbered(part: HistoryPart, places: IntArray, waiting_places: IntArray) -> tuple[HistoryPart, Hashes]:
@@ -213,10 +210,6 @@ def _held(part: HistoryPart, condition: Condition) -> npt.NDArray[np.uint8]:
 
 def _scored(part: HistoryPart, points: dict[str, float]) -> FloatArray:
     return score_in(part.cases.facts, points)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 @dataclass(frozen=True)
@@ -366,7 +359,7 @@ class PartedHistory:
         calls = [(*_source_and_name(source), mapping, strict, ids) for source in sources]
         kept = runner.keep(read_part, calls, 2, steps("reading", 0))
         parts = [part for part, _ in kept]
-        summaries: list[PartSummary] = runner.map(_same, [(summary,) for _, summary in kept])
+        summaries: list[PartSummary] = runner.map(list, [([summary for _, summary in kept],)])[0]
         hashes = [summary.hashes for summary in summaries]
         if mapping.id and ids:
             _check_ids(parts, np.concatenate(hashes), runner)
@@ -431,10 +424,12 @@ def _with_numbers(parts: list[Any], summaries: Sequence[PartSummary], runner: Ru
     split = np.split(places, np.cumsum([len(some) for some in hashes])[:-1])
     calls = list(zip(parts, split[: len(parts)], split[len(parts) :], strict=True))
     changed = [at for at, (_, *both) in enumerate(calls) if any((some > 1).any() for some in both)]
+    renamed = runner.keep(_numbered, [calls[at] for at in changed], 2)
+    (found,) = runner.map(list, [([of_part for _, of_part in renamed],)])
+    runner.forget([*(parts[at] for at in changed), *(of_part for _, of_part in renamed)])
     parts, hashes = list(parts), hashes[: len(parts)]
-    for at, (part, of_part) in zip(changed, runner.keep(_numbered, [calls[at] for at in changed], 2), strict=True):
-        parts[at] = part
-        hashes[at] = runner.map(_same, [(of_part,)])[0]
+    for at, (part, _), of_part in zip(changed, renamed, found, strict=True):
+        parts[at], hashes[at] = part, of_part
     return parts, hashes
 
 
