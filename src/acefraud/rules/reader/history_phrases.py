@@ -61,7 +61,7 @@ Predicate = tuple[str, Bound, int]
 @remembered
 def history_figures(sentence: Sentence, at: int) -> Iterator[tuple[Fact, int]]:
     """The figures of entities that are named here, each with the place after its name."""
-    for entity, figure, hours, end in _figures_said(sentence, at):
+    for entity, figure, hours, end in (*_figures_said(sentence, at), *_largest_said(sentence, at)):
         kept = sentence.vocabulary.windows.get(f"{entity}_{figure}", {})
         if hours is None and kept and (len(kept) == 1 or _needs_no_window(sentence, end, max(kept))):
             yield kept[max(kept)], _after_ever(sentence, end)
@@ -87,27 +87,23 @@ def _figures_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float
             yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then) if end > then + 1)
             if sentence.has_word(after, then, "that") and (only := sentence.only_before(at)) is not None:
                 yield only, figure, hours, then  # "the average of that hour"
-    for entity, after in _largest_of(sentence, at):
-        yield from ((entity, "max", hours, end) for hours, end in _window(sentence, after))
     for hours, after in _window(sentence, at):  # "30 day maximum of the card"
         for figure, then in sentence.matches(after, _FIGURE_WORDS):
             if sentence.is_one_of(then, BELONGS):
                 yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then))
 
 
-def _largest_of(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
-    """ "the largest one that the device made", "(bigger than) anything the user has paid" """
+def _largest_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float | None, int]]:
+    """ "the largest one that the device made in a week", "(bigger than) anything the user has paid in 30 days" """
     start = sentence.skipped(at)
     if sentence.is_one_of(start, _LARGEST):
         start = sentence.skipped(start + 1, TRANSACTIONS | {"one", "amount", "sum", "value"})
-    elif sentence.is_word(at, "anything", "everything") and sentence.is_one_of(at - 2, words("or_more")):
-        start = at + 1
-    else:
+    elif not (sentence.is_word(at, "anything", "everything") and sentence.is_one_of(at - 2, words("or_more"))):
         return
-    for entity, after in sentence.entity(sentence.skipped(start, ("that", "which"))):
+    for entity, after in sentence.entity(sentence.skipped(start, ("that", "which", "anything", "everything"))):
         verb = sentence.skipped(after, ("has", "ever", "be"))
-        if sentence.is_one_of(verb, _SPENT | _DID) or (verb > after and sentence.is_word(verb - 1, "has")):
-            yield entity, verb + sentence.is_one_of(verb, _SPENT | _DID)
+        if sentence.is_one_of(verb, _SPENT | _DID):
+            yield from ((entity, "max", hours, end) for hours, end in _window(sentence, verb + 1))
 
 
 def _owner_after(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
@@ -171,12 +167,6 @@ def windows_said(sentence: Sentence, before: int | None = None) -> set[float]:
     return {hours for index in opened for hours, _ in _window(sentence, index)}
 
 
-def period_before(sentence: Sentence, at: int) -> tuple[str, float] | None:
-    """The only entity and the only window that were named before: "3 payments in 1h" of a card, "and total ..."."""
-    entity, hours = sentence.spoken_of(at), windows_said(sentence, at)
-    return (entity, hours.pop()) if entity is not None and len(hours) == 1 else None
-
-
 def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     """The fact that divides the amount by the usual amount of an entity, where "the card's usual" stands here."""
     for entity, after in sentence.owner(at):
@@ -212,28 +202,22 @@ def history_tests(sentence: Sentence, at: int) -> Tests:
 def _in_that_period(sentence: Sentence, at: int) -> Tests:
     """ "(3 payments of the card in 1h) and total over 2000", "averaging under $20", "none of them charged back" """
     start = sentence.skipped(at)
-    said = [("sum", end) for end in sentence.after_one_of(start, phrases("totalling"))]
-    said += [("mean", end) for end in sentence.after_one_of(start, phrases("averaging"))]
-    for figure, after in said:
-        if figure == "mean" and sentence.said(start, after) in sentence.vocabulary.nouns:
-            continue  # such as a column of averages
-        if (period := period_before(sentence, at)) is not None:
-            fact = sentence.vocabulary.windows.get(f"{period[0]}_{figure}", {}).get(period[1])
-            for place in sentence.after_be(after) if fact is not None else ():
-                yield from bounded(sentence, place, fact)
-    among = [(_IS_ZERO, end) for end in sentence.after_one_of(at, phrases("none_of_them_fraud"))]
+    made = [
+        (figure, bound, end)
+        for figure, name in (("sum", "totalling"), ("mean", "averaging"))
+        for after in sentence.after_one_of(start, phrases(name))
+        if figure == "sum" or sentence.said(start, after) not in sentence.vocabulary.nouns  # a column of averages
+        for place in sentence.after_be(after)
+        for bound, end in bounds(sentence, place, _SUM)
+    ]
+    made += [("known_frauds", _IS_ZERO, end) for end in sentence.after_one_of(at, phrases("none_of_them_fraud"))]
     for bound, after in counts(sentence, at):
         frauds = [end for figure, end in _counted(sentence, after) if figure == "known_frauds"]
-        among += [(bound, end) for then in frauds for end in sentence.after_one_of(then, phrases("among_them"))]
-    for bound, end in among:
-        if (period := period_before(sentence, at)) is not None:
-            yield from _of_period(sentence, period, "known_frauds", bound, end)
-
-
-def _of_period(sentence: Sentence, period: tuple[str, float], figure: str, bound: Bound, end: int) -> Tests:
-    fact = sentence.vocabulary.windows.get(f"{period[0]}_{figure}", {}).get(period[1])
-    if fact is not None:
-        yield bound(fact.name), end
+        ends = [end for then in frauds for end in sentence.after_one_of(then, phrases("among_them"))]
+        made += [("known_frauds", bound, end) for end in ends]
+    entity, windows = (sentence.spoken_of(at), windows_said(sentence, at)) if made else (None, set[float]())
+    for figure, bound, end in made if entity is not None and len(windows) == 1 else ():
+        yield from _each(sentence, ([str(entity)], "all"), figure, bound, end, [(*windows, end)])
 
 
 def _entity_first(sentence: Sentence, at: int) -> Tests:
@@ -396,34 +380,26 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
 def _share_first(sentence: Sentence, at: int) -> Tests:
     """ "more than half of the device's transactions in the last 30 days are known fraud" """
     for bound, after in bounds(sentence, at, _SHARE):
-        for entity, hours, start in _transactions_of(sentence, after + 1) if sentence.is_word(after, "of") else ():
-            made = _each(sentence, ([entity], "all"), "known_fraud_share", bound, start)
-            if hours is not None:
-                made = _of_period(sentence, (entity, hours), "known_fraud_share", bound, start)
-            for condition, last in made:
+        for entity, windows, start in _transactions_of(sentence, after + 1) if sentence.is_word(after, "of") else ():
+            for condition, last in _each(sentence, ([entity], "all"), "known_fraud_share", bound, start, windows):
                 end = sentence.skipped(last, words("turned_out"))
                 if end > last and sentence.is_word(end, "fraud", "fraudulent"):
                     yield condition, end + 1
 
 
-def _transactions_of(sentence: Sentence, at: int) -> Iterator[tuple[str, float | None, int]]:
-    """ "the card's transactions", "what the card bought", "the last 30 days' payments" of the entity spoken of"""
-    transactions = TRANSACTIONS | {"label", "case"}
-    for entity, after in sentence.owner(at):
+def _transactions_of(sentence: Sentence, at: int) -> Iterator[tuple[str, list[tuple[float, int]], int]]:
+    """ "the card's transactions", "what the card bought", "the last 30 days' payments", with a window that comes first"""
+    transactions, only = TRANSACTIONS | {"label", "case"}, sentence.only_before(at)
+    subject = [(only, sentence.skipped(at))] if only is not None else []
+    for entity, after in dict.fromkeys([*sentence.owner(at), *subject]):
         if sentence.is_one_of(after, transactions):
-            yield entity, None, after + 1
+            yield entity, [], after + 1
     for entity, after in sentence.entity(at + 1) if sentence.is_word(at, "what") else ():
-        verb = sentence.skipped(after, ("has",))
-        if sentence.is_one_of(verb, _SPENT | _DID):
-            yield entity, None, verb + 1
-    if (only := sentence.only_before(at)) is not None:
-        for hours, after in _window(sentence, at):
-            end = after + sentence.is_word(after, "'s")
-            if sentence.is_one_of(end, transactions):
-                yield only, hours, end + 1
-        start = sentence.skipped(at)
-        if sentence.is_one_of(start, transactions) and not sentence.is_word(at, "its", "their"):
-            yield only, None, start + 1
+        if sentence.is_one_of(verb := sentence.skipped(after, ("has",)), _SPENT | _DID):
+            yield entity, [], verb + 1
+    for hours, after in _window(sentence, at) if only is not None else ():
+        if sentence.is_one_of(end := after + sentence.is_word(after, "'s"), transactions):
+            yield str(only), [(hours, end + 1)], end + 1
 
 
 def _of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
@@ -464,16 +440,20 @@ def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
     return sentence.entity(sentence.skipped(at, _DIFFERENT))
 
 
-def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int) -> Tests:
-    """One test for each of the entities, with the window that follows."""
+def _each(
+    sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int, said: Sequence[tuple[float, int]] = ()
+) -> Tests:
+    """One test for each of the entities, with the window that follows, unless one is given."""
     names, how = entities
-    windows = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
-    needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
-    on_it = {at, *sentence.after_one_of(at, phrases("on_it"))}  # "no fraud on it in the last month"
-    said = [window for place in on_it for window in _window(sentence, place)]
-    for hours, end in (*said, *(_no_window(sentence, at, windows) if needs_none else ())):
-        if all(hours in kept for kept in windows):
-            tests = [bound(kept[hours].name) for kept in windows]
+    kept = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
+    if not said:
+        needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
+        on_it = {at, *sentence.after_one_of(at, phrases("on_it"))}  # "no fraud on it in the last month"
+        said = [window for place in on_it for window in _window(sentence, place)]
+        said += _no_window(sentence, at, kept) if needs_none else ()
+    for hours, end in said:
+        if all(hours in facts for facts in kept):
+            tests = [bound(facts[hours].name) for facts in kept]
             if how == "none":
                 tests = [_none_of(test) for test in tests]
             yield Condition.any_of(tests) if how == "any" else Condition.all_of(tests), end
@@ -550,19 +530,10 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
     for entity, after in _last_of_entity(sentence, at):
         yield from ((entity, bound, end) for bound, end in _ago(sentence, after, _AGO))
     yield from _duration_first(sentence, at)
-    first = sentence.skipped(at)
+    first = sentence.skipped(at)  # "second payment in less than 3 minutes on the card"
     if sentence.is_word(first, "second") and sentence.is_one_of(first + 1, TRANSACTIONS):
-        for start in {
-            first + 2,
-            sentence.skipped(first + 2, ("in", "inside")),
-        }:  # "second payment within 3 minutes on it"
-            for bound, end in _only_upper(bounds(sentence, start, _DURATION)):
-                link = sentence.skipped(end, BELONGS)
-                yield from ((entity, bound, then) for entity, then in sentence.entity(link) if link > end)
-    for then in sentence.after_one_of(at, phrases("not_used")):  # "nothing on the card for 30 days"
-        for entity, after in _owner_after(sentence, then):
-            if sentence.is_one_of(then, BELONGS) and sentence.is_word(after, "for"):
-                yield from ((entity, bound, end) for bound, end in _for_long(sentence, after + 1))
+        for bound, end in _only_upper(bounds(sentence, sentence.skipped(first + 2, ("in",)), _DURATION)):
+            yield from ((entity, bound, then) for entity, then in _owner_after(sentence, end))
 
 
 def _was_ago(sentence: Sentence, at: int) -> Bounds:
@@ -574,9 +545,7 @@ def _was_ago(sentence: Sentence, at: int) -> Bounds:
     for used in sentence.after_one_of(place, phrases("last_used")):
         yield from _ago(sentence, used, _AGO)
     made = sentence.skipped(sentence.skipped(at, _HAS | _DID), DETERMINERS | {"another"})
-    if made > at and sentence.is_one_of(
-        made, TRANSACTIONS | {"something"}
-    ):  # "made a payment less than 10 minutes ago"
+    if made > at and sentence.is_one_of(made, TRANSACTIONS | {"something"}):  # "made a payment 10 minutes ago"
         yield from _only_upper(_ago(sentence, made + 1, _AGO))
 
 
@@ -671,13 +640,12 @@ def _moved(sentence: Sentence, entity: str, at: int) -> Tests:
     """ "(the card) travelled at over 900 km/h", "(the card's) last place is more than 500 km away" """
     tokens, place = sentence.tokens, sentence.skipped(at, _MOVED)
     if (distance := _from_last(sentence, entity, "km")) is not None:
-        for last_place in sentence.after_one_of(sentence.skipped(at), _LAST_PLACE):
-            for condition, end in _is_bounded(sentence, distance, last_place):
-                yield condition, end + sentence.is_word(end, "away", "off", "apart")
-        if (last := _last_transaction(sentence, at)) is not None:  # "whose last payment was over 2000 km away"
-            for condition, end in _is_bounded(sentence, distance, last):
-                if sentence.is_word(end, "away"):
-                    yield condition, end + 1
+        last_transaction = _last_transaction(sentence, at) or at
+        for last in (*sentence.after_one_of(sentence.skipped(at), _LAST_PLACE), last_transaction):
+            for condition, end in _is_bounded(sentence, distance, last) if last > at else ():
+                away = sentence.is_word(end, "away", "off", "apart")
+                if away or last != last_transaction:  # "the last payment was over 2000" is no distance
+                    yield condition, end + away
     if (speed := _from_last(sentence, entity, "kmh")) is not None:
         for condition, end in bounded(sentence, place, speed):
             if sentence.has_word(place, end, *_SPEEDS):
@@ -687,9 +655,9 @@ def _moved(sentence: Sentence, entity: str, at: int) -> Tests:
         if tokens[end - 1].text in KILOMETRES and final > end:
             yield condition, final
         if tokens[end - 1].text in KILOMETRES and sentence.is_word(end, "away"):
-            gap = sentence.vocabulary.facts.get(f"{entity}_hours_since_last")
-            for bound, last in _ago(sentence, end + 1, _AGO) if gap is not None else ():
-                yield Condition.all_of([condition, bound(gap.name)]), last
+            gap = f"{entity}_hours_since_last"
+            for bound, last in _ago(sentence, end + 1, _AGO) if gap in sentence.vocabulary.facts else ():
+                yield Condition.all_of([condition, bound(gap)]), last
 
 
 def _distance_first(sentence: Sentence, at: int) -> Tests:
@@ -706,17 +674,12 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
         only, past = sentence.only_before(at), sentence.has_word(0, at, "last", "ago", "previous")
         if only is not None and past and (fact := _from_last(sentence, only, "km")) is not None:
             yield from ((bound(fact.name), end) for end in sentence.after(away, "from here"))
-        for start in sentence.after(away, "from where"):
-            subjects = [
-                *sentence.entity(start),
-                *([(only, start + 1)] if only and sentence.is_word(start, "it") else []),
-            ]
-            for entity, then in subjects:
-                final = next(
-                    iter(sentence.after_one_of(sentence.skipped(then, ("is", "be")), phrases("last_used"))), None
-                )
-                if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:
-                    yield bound(fact.name), final
+        for start in sentence.after(away, "from where"):  # "from where it was last used"
+            it = [(only, start + 1)] if only is not None and sentence.is_word(start, "it") else []
+            for entity, then in [*sentence.entity(start), *it]:
+                last = sentence.after_one_of(sentence.skipped(then, ("is", "be")), phrases("last_used"))
+                if (fact := _from_last(sentence, entity, "km")) is not None and last:
+                    yield bound(fact.name), last[0]
         for entity, after in _owners_of(sentence, away + 1) if sentence.is_word(away, "from") else ():
             final = _last_transaction(sentence, after) or next(iter(sentence.after_one_of(after, _LAST_PLACE)), None)
             if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import KILOMETRES, Fact, Measure
-from acefraud.rules.reader.history_phrases import history_figures, period_before, ratio_to_usual
+from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual, windows_said
 from acefraud.rules.reader.quantities import (
     MINUTES,
     bounded,
@@ -45,7 +45,7 @@ _BURST_UNITS = MINUTES | {"day": 1440.0}
 def number_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a number that is named here, and of several bounds of it."""
     for fact, after in sentence.facts(at, "number"):
-        if sentence.is_word(after - 1, "total") and period_before(sentence, at) and fact.name == "amount":
+        if sentence.is_word(after - 1, "total") and windows_said(sentence, at) and fact.name == "amount":
             continue  # "3 payments in an hour and total over 2000" is no amount of one of them
         for place in sentence.after_be(after):
             for first, end in _said_of(sentence, fact, place, bare=True):

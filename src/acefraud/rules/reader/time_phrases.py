@@ -430,15 +430,16 @@ def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
             for start, said in ((end + 1, age.since), (person, age.did)):
                 for _, final in sentence.matches(start, said):
                     yield condition, final
-        for joint, last in (("between", "and"), ("from", "to")):  # "less than a minute between signup and purchase"
+        for joint, until in (("between", "and"), ("from", "to")):  # "less than a minute between signup and purchase"
             for _, middle in sentence.matches(end + 1, age.since) if sentence.is_word(end, joint) else ():
                 event = sentence.skipped(middle + 1)
-                if sentence.is_word(middle, last) and sentence.is_one_of(event, _TRANSACTIONS | words("buying")):
+                if sentence.is_word(middle, until) and sentence.is_one_of(event, _TRANSACTIONS | words("buying")):
                     yield condition, event + 1
-    for start in sentence.after_one_of(at, phrases("right_after")):  # "right after signup (under 5 min)"
-        for _, after in sentence.matches(start, age.since) if sentence.is_word(start, *age.since.first_words) else ():
-            said = list(_durations(sentence, fact, after + 1)) if sentence.is_word(after, "(") else []
-            yield from ((condition, end + 1) for condition, end in said if sentence.is_word(end, ")"))
+    for event in sentence.after_one_of(at, phrases("right_after")):  # "right after signup (under 5 min)"
+        for _, after in sentence.matches(event, age.since):
+            for condition, end in _durations(sentence, fact, after + 1) if sentence.is_word(after, "(") else ():
+                if sentence.is_word(end, ")"):
+                    yield condition, end + 1
 
 
 def _after_verb(sentence: Sentence, at: int, said: Words) -> int | None:

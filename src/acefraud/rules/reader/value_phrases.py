@@ -149,7 +149,7 @@ def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, en
     )
     if is_band and "age" in sentence.vocabulary.facts[meaning.fact].words and sentence.is_word(start - 1, ",", "("):
         token = sentence.token(end)  # "at fault, 21 to 25": no other column has that value, nor numbers like these
-        return token is not None and token.kind is not Kind.SIGN or len(sentence.said(start, end)) < 3
+        return (token is not None and token.kind is not Kind.SIGN) or end < start + 3
     if is_band or sentence.tokens[end - 1].text in _PERSONS:
         return True
     counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
