@@ -217,7 +217,8 @@ def _in_that_period(sentence: Sentence, at: int) -> Tests:
         made += [("known_frauds", bound, end) for end in ends]
     entity, windows = (sentence.spoken_of(at), windows_said(sentence, at)) if made else (None, set[float]())
     for figure, bound, end in made if entity is not None and len(windows) == 1 else ():
-        yield from _each(sentence, ([str(entity)], "all"), figure, bound, end, [(*windows, end)])
+        fact = sentence.vocabulary.windows.get(f"{entity}_{figure}", {}).get(next(iter(windows)))
+        yield from [(bound(fact.name), end)] if fact is not None else ()
 
 
 def _entity_first(sentence: Sentence, at: int) -> Tests:
@@ -255,7 +256,7 @@ def _said_of(sentence: Sentence, entities: Entities, at: int) -> Tests:
 
 def _after_has(sentence: Sentence, at: int) -> tuple[int, int]:
     """The places before and after "has", "with" and the like, where what is said of an entity may begin."""
-    after = at + sentence.is_word(at, ":", ",")
+    after = at + sentence.is_word(at, ":", ",", "all", "both")
     return after, sentence.skipped(after, _HAS)
 
 
@@ -353,6 +354,7 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
     for figure, after in _counted(sentence, at):  # "known fraud on the device"
         start = sentence.skipped(after, ("is", "be", "seen", "known", "confirmed", "already"))
         is_verdict = start == at + 1 and sentence.is_word(at, "fraud")  # "(this is) fraud on the card"
+        is_verdict = is_verdict and not (at > 1 and sentence.is_word(at - 2, "there"))  # "there is fraud on the card"
         if figure != "count" and not is_verdict:
             yield from _of_entity(sentence, figure, limit(Op.ABOVE, 0.0), start)
     for bound, after in bounds(sentence, at, _SUM):  # "more than 20 million in 24 hours on the account"
@@ -380,26 +382,28 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
 def _share_first(sentence: Sentence, at: int) -> Tests:
     """ "more than half of the device's transactions in the last 30 days are known fraud" """
     for bound, after in bounds(sentence, at, _SHARE):
-        for entity, windows, start in _transactions_of(sentence, after + 1) if sentence.is_word(after, "of") else ():
-            for condition, last in _each(sentence, ([entity], "all"), "known_fraud_share", bound, start, windows):
+        for entity, hours, start in _transactions_of(sentence, after + 1) if sentence.is_word(after, "of") else ():
+            kept = sentence.vocabulary.windows.get(f"{entity}_known_fraud_share", {})
+            said = [(bound(kept[hours].name), start)] if hours in kept else ()
+            for condition, last in said or _each(sentence, ([entity], "all"), "known_fraud_share", bound, start):
                 end = sentence.skipped(last, words("turned_out"))
                 if end > last and sentence.is_word(end, "fraud", "fraudulent"):
                     yield condition, end + 1
 
 
-def _transactions_of(sentence: Sentence, at: int) -> Iterator[tuple[str, list[tuple[float, int]], int]]:
-    """ "the card's transactions", "what the card bought", "the last 30 days' payments", with a window that comes first"""
+def _transactions_of(sentence: Sentence, at: int) -> Iterator[tuple[str, float | None, int]]:
+    """ "the card's transactions", "what the card bought", "the last 30 days' payments": an entity, and its window"""
     transactions, only = TRANSACTIONS | {"label", "case"}, sentence.only_before(at)
     subject = [(only, sentence.skipped(at))] if only is not None else []
     for entity, after in dict.fromkeys([*sentence.owner(at), *subject]):
         if sentence.is_one_of(after, transactions):
-            yield entity, [], after + 1
+            yield entity, None, after + 1
     for entity, after in sentence.entity(at + 1) if sentence.is_word(at, "what") else ():
         if sentence.is_one_of(verb := sentence.skipped(after, ("has",)), _SPENT | _DID):
-            yield entity, [], verb + 1
+            yield entity, None, verb + 1
     for hours, after in _window(sentence, at) if only is not None else ():
         if sentence.is_one_of(end := after + sentence.is_word(after, "'s"), transactions):
-            yield str(only), [(hours, end + 1)], end + 1
+            yield str(only), hours, end + 1
 
 
 def _of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
@@ -440,17 +444,14 @@ def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
     return sentence.entity(sentence.skipped(at, _DIFFERENT))
 
 
-def _each(
-    sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int, said: Sequence[tuple[float, int]] = ()
-) -> Tests:
-    """One test for each of the entities, with the window that follows, unless one is given."""
+def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int) -> Tests:
+    """One test for each of the entities, with the window that follows."""
     names, how = entities
     kept = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
-    if not said:
-        needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
-        on_it = {at, *sentence.after_one_of(at, phrases("on_it"))}  # "no fraud on it in the last month"
-        said = [window for place in on_it for window in _window(sentence, place)]
-        said += _no_window(sentence, at, kept) if needs_none else ()
+    needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
+    on_it = {at, *sentence.after_one_of(at, phrases("on_it"))}  # "no fraud on it in the last month"
+    said = [window for place in on_it for window in _window(sentence, place)]
+    said += _no_window(sentence, at, kept) if needs_none else ()
     for hours, end in said:
         if all(hours in facts for facts in kept):
             tests = [bound(facts[hours].name) for facts in kept]
@@ -870,7 +871,7 @@ def _new_first(sentence: Sentence, at: int) -> Tests:
 
 def _after_not(sentence: Sentence, at: int) -> tuple[int, bool]:
     """The place after "is" or "is not", and whether "not" was there."""
-    place = sentence.skipped(at, ("is", "has", "that", "which", "be", "we", "you"))
+    place = sentence.skipped(at, ("is", "has", "that", "which", "be", "we", "you", "do"))
     negated = sentence.is_word(place, "not")
     return place + negated, negated
 

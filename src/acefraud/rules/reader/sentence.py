@@ -291,6 +291,8 @@ class Sentence:
             alike = [kept for kept in fact.values if kept.lower() == token.text.lower()]
             return alike[0] if len(alike) == 1 and token.text not in fact.values else token.text, at + 1
         for start in (at, self.skipped(at)):
+            if self.has_word(at, start, "same"):
+                continue  # "claimed on the same Monday" says more than the day
             for meanings, end in self.matches(start, self.vocabulary.values, exact=True):
                 for meaning in meanings:
                     is_code = meaning.value.isupper()
@@ -301,7 +303,8 @@ class Sentence:
     def values(self, fact: Fact, at: int) -> Iterator[tuple[list[str], int]]:
         """One value or more: "US", "US or GB", "one of Honda, Toyota or Mazda", "either 8 or 3"."""
         values: list[str] = []
-        place = at if self.value(fact, at) is not None else self.skipped(at)
+        first = self.skipped(at)
+        place = at if self.value(fact, at) is not None or self.has_word(at, first, "same") else first
         opened = self.is_word(place, "(")
         place += opened
         while (some := self.some_values(fact, place)) is not None:

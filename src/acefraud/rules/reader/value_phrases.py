@@ -284,7 +284,8 @@ def _said_of_bands(sentence: Sentence, at: int, fact: Fact, *, counted: bool = F
         measures.append(Measure.DAYS)
     for measure in measures:
         number = Fact(fact.name, "number", measure)
-        for bound, end in counts(sentence, at) if counted else bounds(sentence, at, number):
+        counted_here = (*counts(sentence, at), *bounds(sentence, at, number, bare=True)) if counted else ()  # "one car"
+        for bound, end in counted_here or bounds(sentence, at, number):
             if sentence.has_word(at, end, *HOURS) == (measure is Measure.DAYS):
                 measured = bands if measure is Measure.PLAIN else tuple(band.in_days() for band in bands)
                 values = values_within(measured, bound(fact.name))
