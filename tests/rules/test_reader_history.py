@@ -69,7 +69,7 @@ UNDERSTOOD = {
     "the user made a payment less than 30 minutes ago": "user_hours_since_last < 0.5",
     "second payment in less than 3 minutes on the same card": "card_hours_since_last < 0.05",
     "payment by the same card within 36 seconds of the one before": "card_hours_since_last <= 0.01",
-    "amount over 900, made more than 500 km from where the card was last used": "amount > 900 and card_km_from_last > 500",
+    "amount over 900, more than 500 km from where the card was last used": "amount > 900 and card_km_from_last > 500",
     "cards whose last payment was more than 2000 km away": "card_km_from_last > 2000",
     "the card was over 1000 km away less than an hour ago": "card_hours_since_last < 1 and card_km_from_last > 1000",
     "anything bought within 12 hours of signing up": "days_since_signup_time <= 0.5",
