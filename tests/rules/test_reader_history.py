@@ -33,6 +33,53 @@ MONTHS: list[dict[str, FactValue]] = [{"month": name} for name in ("Feb", "Mar",
 WORLD = Vocabulary.of(FactCatalog.of(FactTable([ROW, *MONTHS, {"sex": "M", "plan type": "none", "channel": "web"}])))
 
 UNDERSTOOD = {
+    "a card we have never seen with this user": "card_new_user is true",
+    "first time the card shows up at this store": "card_new_store is true",
+    "the card has never been to that store": "card_new_store is true",
+    "a card with no history in the last 30 days": "card_count_30d is 0",
+    "the card goes through 5 different stores or more in a day": "card_distinct_store_24h >= 5",
+    "three in an hour on one card": "card_count_1h >= 3",
+    "the card has no fraud on it in the last month": "card_known_frauds_30d is 0",
+    "the card is clean for the last 30 days": "card_known_frauds_30d is 0",
+    "the card has at least 3 payments in the last 7 days and zero fraud among them": (
+        "card_count_7d >= 3 and card_known_frauds_7d is 0"
+    ),
+    "the user has at least 10 payments in 7 days, none of them charged back": (
+        "user_count_7d >= 10 and user_known_frauds_7d is 0"
+    ),
+    "the store has no fraud in 7 days and at least 200 payments in that time": (
+        "store_count_7d >= 200 and store_known_frauds_7d is 0"
+    ),
+    "card: 3 payments in 1h and total over 2000": "card_count_1h >= 3 and card_sum_1h > 2000",
+    "the card has 4 or more payments in 24 hours, averaging under $20": "card_count_24h >= 4 and card_mean_24h < 20",
+    "stores where over 10% of the last 30 days' payments turned out fraud": "store_known_fraud_share_30d > 0.1",
+    "half or more of what the card bought in the last 30 days turned out to be fraud": (
+        "card_known_fraud_share_30d >= 0.5"
+    ),
+    "the amount is 10x what this card usually spends": "card_amount_to_usual >= 10",
+    "the user has 5+ payments in 7 days and the amount is over 3x his normal": (
+        "user_amount_to_usual > 3 and user_count_7d >= 5"
+    ),
+    "the store's payment is over 8 times its usual ticket": "store_amount_to_usual > 8",
+    "the amount is about the same as the card's average of the last 30 days (within 20% up or down)": (
+        "amount <= 1.2 * card_mean_30d and amount >= 0.8 * card_mean_30d"
+    ),
+    "amount bigger than the largest one that card made in the last 30 days": "amount > card_max_30d",
+    "it isn't bigger than anything the user has paid in the last 30 days": "amount <= user_max_30d",
+    "the user made a payment less than 30 minutes ago": "user_hours_since_last < 0.5",
+    "second payment in less than 3 minutes on the same card": "card_hours_since_last < 0.05",
+    "payment by the same card within 36 seconds of the one before": "card_hours_since_last <= 0.01",
+    "amount over 900, more than 500 km from where the card was last used": "amount > 900 and card_km_from_last > 500",
+    "cards whose last payment was more than 2000 km away": "card_km_from_last > 2000",
+    "the card was over 1000 km away less than an hour ago": "card_hours_since_last < 1 and card_km_from_last > 1000",
+    "anything bought within 12 hours of signing up": "days_since_signup_time <= 0.5",
+    "less than 12 hours between signup and purchase": "days_since_signup_time < 0.5",
+    "accounts that sat around for three months or more before buying": "days_since_signup_time >= 90",
+    "right after signup (under 12 hours)": "days_since_signup_time < 0.5",
+    "at 3 in the morning": "hour < 4 and hour >= 3",
+    "payments between 2 and 5 in the morning": "hour < 5 and hour >= 2",
+    "on weekdays between 9 and 5": "hour < 17 and hour >= 9 and weekend is false",
+    "in the middle of the night": "night is true",
     "more than 5 transactions of the card in an hour": "card_count_1h > 5",
     "over 3 payments per user in the last 24 hours": "user_count_24h > 3",
     "card used more than 5 times in 24h": "card_count_24h > 5",

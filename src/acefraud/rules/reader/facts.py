@@ -211,7 +211,6 @@ _LEAST_STEM = 3
 _ALSO: dict[Words, Words] = {
     ("american", "express"): ("amex",), ("mastercard",): ("master", "card"), ("ie",): ("internet", "explorer"),
     ("direct",): ("directly",), ("female",): ("woman",), ("male",): ("man",),
-    ("diner", "club", "carte", "blanche"): ("diner",),
 }  # fmt: skip
 """Other names of values."""
 _ABBREVIATIONS = {
@@ -256,6 +255,7 @@ def names_of(fact: Fact) -> Iterator[Words]:
         if words[0] == "day" and len(words) == _BETWEEN_TWO:
             yield ("day", "between", words[1], "and", words[2])
             yield ("number", "of", "day", "between", words[1], "and", words[2])
+            yield from (("day", "from", words[1], *start, "to", words[2]) for start in ((), ("start",)))
         if fact.measure is Measure.TIMES:
             yield (*words, "ratio")
             yield ("ratio", "of", *words)
@@ -314,6 +314,8 @@ def ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
         yield (f"{words[0]}ed",)  # "widowed"
     if words in _ALSO:
         yield _ALSO[words]
+    for part in value.split(" / ") if " / " in value else ():  # "Diners Club / Carte Blanche"
+        yield from (as_words(part), as_words(part)[:1])
     if len(words) == _NAMED_WITH_NUMBER and words[1].isdigit():  # "VISA 13 digit"
         yield from ((words[1], words[2], words[0]), words[:2])
     if words[0].capitalize() in day_name:

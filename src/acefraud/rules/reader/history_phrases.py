@@ -16,13 +16,14 @@ from acefraud.rules.reader.quantities import COUNT, bounded, bounds, comparators
 from acefraud.rules.reader.sentence import Bound, Bounds, Entities, Sentence, Tests, remembered
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, PhraseTable, phrases, words
 
+_LARGEST = frozenset({"largest", "biggest", "highest", "maximum", "greatest"})
 _FIGURE_WORDS = PhraseTable(
     (tuple(said.split()), figure)
     for figure in ("sum", "mean", "max", "count", "known_frauds", "known_fraud_share")
     for said in phrases(f"{figure}_figure")
 )
 for _kind in TRANSACTIONS - {"operation"}:
-    _FIGURE_WORDS |= {(_most, _kind): "max" for _most in ("largest", "biggest", "highest", "maximum", "greatest")}
+    _FIGURE_WORDS |= {(_most, _kind): "max" for _most in _LARGEST}
     _FIGURE_WORDS[_kind, "total"] = _FIGURE_WORDS["total", "of", _kind] = "sum"
     _FIGURE_WORDS["average", _kind] = _FIGURE_WORDS["mean", _kind] = "mean"
 """What each figure is called, by the part of a fact's name that stands for it."""
@@ -30,6 +31,8 @@ BELONGS = words("belongs")
 _WINDOW_START, _LAST = words("window_start"), words("last")
 _USUAL, _USUAL_AMOUNTS = words("usual"), words("usual_amounts")
 _HAS, _MET, _SPENT = words("has"), words("met"), words("spent")
+_NO_TRANSACTIONS = frozenset(word for said in phrases("known_fraud_cases") for word in said.split()) - {"transaction"}
+_DID, _USUALLY, _PERIODS, _BEFORE_COUNT = words("did"), words("usually"), words("periods"), words("before_count")
 _IS_USED, _USED = words("is_used"), words("used")
 _DIFFERENT, _SEVERAL, _ONLY_ONE = words("different"), phrases("several"), phrases("only_one")
 _THIS = frozenset({"this", "same", "today"})
@@ -43,6 +46,8 @@ _NEVER_SEEN = (
 """What is said before and after an entity that was never seen, and of one that was."""
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 _MOST_COUNTED = 1000
+_LEAST_SUM = 50
+"""A number of a window without a noun that is smaller counts transactions."""
 _SUM = Fact("", "number", Measure.MONEY)
 _SHARE = Fact("", "number", Measure.SHARE)
 _IS_ZERO = limit(Op.IS, 0.0)
@@ -56,7 +61,7 @@ Predicate = tuple[str, Bound, int]
 @remembered
 def history_figures(sentence: Sentence, at: int) -> Iterator[tuple[Fact, int]]:
     """The figures of entities that are named here, each with the place after its name."""
-    for entity, figure, hours, end in _figures_said(sentence, at):
+    for entity, figure, hours, end in (*_figures_said(sentence, at), *_largest_said(sentence, at)):
         kept = sentence.vocabulary.windows.get(f"{entity}_{figure}", {})
         if hours is None and kept and (len(kept) == 1 or _needs_no_window(sentence, end, max(kept))):
             yield kept[max(kept)], _after_ever(sentence, end)
@@ -80,10 +85,25 @@ def _figures_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float
                 yield entity, figure, None, then
         for hours, then in _window(sentence, after):  # "maximum in 30 days of the card"
             yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then) if end > then + 1)
+            if sentence.has_word(after, then, "that") and (only := sentence.only_before(at)) is not None:
+                yield only, figure, hours, then  # "the average of that hour"
     for hours, after in _window(sentence, at):  # "30 day maximum of the card"
         for figure, then in sentence.matches(after, _FIGURE_WORDS):
             if sentence.is_one_of(then, BELONGS):
                 yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then))
+
+
+def _largest_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float | None, int]]:
+    """ "the largest one that the device made in a week", "(bigger than) anything the user has paid in 30 days" """
+    start = sentence.skipped(at)
+    if sentence.is_one_of(start, _LARGEST):
+        start = sentence.skipped(start + 1, TRANSACTIONS | {"one", "amount", "sum", "value"})
+    elif not (sentence.is_word(at, "anything", "everything") and sentence.is_one_of(at - 2, words("or_more"))):
+        return
+    for entity, after in sentence.entity(sentence.skipped(start, ("that", "which", "anything", "everything"))):
+        verb = sentence.skipped(after, ("has", "ever", "be"))
+        if sentence.is_one_of(verb, _SPENT | _DID):
+            yield from ((entity, "max", hours, end) for hours, end in _window(sentence, verb + 1))
 
 
 def _owner_after(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
@@ -94,7 +114,14 @@ def _owner_after(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
 @remembered
 def _window(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     """A window in hours: "in the last 24 hours", "over 30 days", "in an hour", "per day"."""
-    place = sentence.skipped(at + sentence.is_one_of(at, _WINDOW_START))
+    start = at + sentence.is_one_of(at, _WINDOW_START)
+    if sentence.is_word(start, "that", "the") and (back := sentence.after(start, "that", "the same", "that same")):
+        before = windows_said(sentence, at)
+        named = HOURS.get(sentence.words[back[-1]] or "") if back[-1] < len(sentence.words) else None
+        if len(before) == 1 and (named in before or sentence.is_one_of(back[-1], _PERIODS)):
+            yield before.pop(), back[-1] + 1
+        return
+    place = sentence.skipped(start)
     place += sentence.is_one_of(place, _LAST)
     if place > at and sentence.is_one_of(place, HOURS):
         yield HOURS[sentence.tokens[place].text], place + 1
@@ -103,6 +130,10 @@ def _window(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     for figure, after in figures(sentence, place):
         if figure.unit in HOURS and not figure.at_least:
             yield figure.value * HOURS[figure.unit], after + sentence.is_word(after, "window", "period")
+        elif not figure.unit and sentence.is_one_of(place - 1, _LAST):  # "older than 60 days and clean for the last 30"
+            units = {HOURS[word] for word in sentence.words[:at] if word in HOURS}
+            ends = after == len(sentence.tokens) or sentence.tokens[after].kind is Kind.SIGN
+            yield from ((figure.value * unit, after) for unit in units if ends and len(units) == 1)
 
 
 def _may_stand_alone(sentence: Sentence, figure: str, start: int, end: int) -> bool:
@@ -128,9 +159,12 @@ def _after_ever(sentence: Sentence, at: int) -> int:
     return max(sentence.after_one_of(at, _EVER), default=at)
 
 
-def windows_said(sentence: Sentence) -> set[float]:
-    """The windows that a sentence names anywhere, in hours."""
-    return {hours for index in range(len(sentence.tokens)) for hours, _ in _window(sentence, index)}
+def windows_said(sentence: Sentence, before: int | None = None) -> set[float]:
+    """The windows that a sentence names, in hours: anywhere, or before a place after "in", "last" and the like."""
+    if before is None:
+        return {hours for index in range(len(sentence.tokens)) for hours, _ in _window(sentence, index)}
+    opened = (index for index in range(before) if sentence.is_one_of(index, _WINDOW_START | _LAST | _THIS))
+    return {hours for index in opened for hours, _ in _window(sentence, index)}
 
 
 def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
@@ -141,6 +175,12 @@ def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
         if is_usual and (name := f"{entity}_amount_to_usual") in sentence.vocabulary.facts:
             end = after + 1 + sentence.is_word(after + 1, "usual", "average", "mean")
             yield name, end + sentence.is_one_of(end, _USUAL_AMOUNTS)
+    for start in sentence.after(at, "what"):  # "what the card usually spends"
+        only = sentence.only_before(start) if sentence.is_word(start, "it", "he", "she", "they") else None
+        for entity, after in [*sentence.entity(start), *([(only, start + 1)] if only else [])]:
+            spends = sentence.is_one_of(after, _USUALLY) and sentence.is_one_of(after + 1, _SPENT | _DID)
+            if spends and (name := f"{entity}_amount_to_usual") in sentence.vocabulary.facts:
+                yield name, after + 2
 
 
 # --- tests of figures ---
@@ -156,12 +196,37 @@ def history_tests(sentence: Sentence, at: int) -> Tests:
     yield from _entity_first(sentence, at)
     yield from _count_first(sentence, at)
     yield from _share_first(sentence, at)
+    yield from _in_that_period(sentence, at)
+
+
+def _in_that_period(sentence: Sentence, at: int) -> Tests:
+    """ "(3 payments of the card in 1h) and total over 2000", "averaging under $20", "none of them charged back" """
+    start = sentence.skipped(at)
+    made = [
+        (figure, bound, end)
+        for figure, name in (("sum", "totalling"), ("mean", "averaging"))
+        for after in sentence.after_one_of(start, phrases(name))
+        if figure == "sum" or sentence.said(start, after) not in sentence.vocabulary.nouns  # a column of averages
+        for place in sentence.after_be(after)
+        for bound, end in bounds(sentence, place, _SUM)
+    ]
+    made += [("known_frauds", _IS_ZERO, end) for end in sentence.after_one_of(at, phrases("none_of_them_fraud"))]
+    for bound, after in counts(sentence, at):
+        frauds = [end for figure, end in _counted(sentence, after) if figure == "known_frauds"]
+        ends = [end for then in frauds for end in sentence.after_one_of(then, phrases("among_them"))]
+        made += [("known_frauds", bound, end) for end in ends]
+    entity, windows = (sentence.spoken_of(at), windows_said(sentence, at)) if made else (None, set[float]())
+    for figure, bound, end in made if entity is not None and len(windows) == 1 else ():
+        fact = sentence.vocabulary.windows.get(f"{entity}_{figure}", {}).get(next(iter(windows)))
+        yield from [(bound(fact.name), end)] if fact is not None else ()
 
 
 def _entity_first(sentence: Sentence, at: int) -> Tests:
     """ "card used more than 5 times in an hour", "user with 3+ payments in the last hour", "device spent ..." """
     for entities, after in sentence.entities(at):
         either = sentence.is_word(after, "either")
+        if sentence.is_word(after, "where"):  # "stores where over 10% of ..."
+            yield from _share_first(sentence, after + 1)
         for first, end in _said_of(sentence, entities, after + either):
             if not either:
                 yield first, end
@@ -191,7 +256,7 @@ def _said_of(sentence: Sentence, entities: Entities, at: int) -> Tests:
 
 def _after_has(sentence: Sentence, at: int) -> tuple[int, int]:
     """The places before and after "has", "with" and the like, where what is said of an entity may begin."""
-    after = at + sentence.is_word(at, ":", ",")
+    after = at + sentence.is_word(at, ":", ",", "all", "both")
     return after, sentence.skipped(after, _HAS)
 
 
@@ -201,6 +266,13 @@ def _predicates(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]
     for start in {after, place}:
         for bound, then in _numbers_of(sentence, start):
             yield from ((figure, bound, end) for figure, end in _counted(sentence, then))
+            if _is_count_of_window(sentence, start, then):  # "(the card has) 10+ in the hour"
+                yield "count", bound, then
+        yield from (("count", _IS_ZERO, end) for end in sentence.after_one_of(start, phrases("no_history")))
+        if sentence.is_one_of(start, _DID) and sentence.is_word(start + 1, "something", "anything"):
+            yield "count", limit(Op.AT_LEAST, 1.0), start + 2
+    clean = sentence.after(place, "clean", "spotless") if place > after else []
+    yield from (("known_frauds", _IS_ZERO, end) for end in clean if _window(sentence, end))
     if place > after:  # "(a card) with known fraud"
         some = ((figure, end) for figure, end in _counted(sentence, place) if figure != "count")
         yield from ((figure, limit(Op.ABOVE, 0.0), end) for figure, end in some)
@@ -210,6 +282,15 @@ def _predicates(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]
     for start in range(after, place + 1):
         yield from _spent(sentence, start)
     yield from _met(sentence, after)
+
+
+def _is_count_of_window(sentence: Sentence, at: int, after: int) -> bool:
+    """Whether a small number alone counts transactions: "10+ in the hour", "three in an hour"."""
+    if sentence.has_word(0, at, *_NO_TRANSACTIONS) or sentence.only_before(at) != sentence.spoken_of(at):
+        return False  # "known frauds at the merchant: three or more in a day"
+    said = [figure for figure, _ in numbers(sentence, at)]
+    is_count = bool(said) and not (said[0].is_money or said[0].is_percent) and said[0].value < _LEAST_SUM
+    return is_count and sentence.is_word(after, "in", "within", "inside", "per") and bool(_window(sentence, after))
 
 
 @remembered
@@ -251,9 +332,11 @@ def _used(sentence: Sentence, at: int) -> Iterator[Predicate]:
 
 def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
     """ "(the card has) spent over 5,000 in total in a day" """
-    if not sentence.is_one_of(at, _SPENT):
+    if not sentence.is_one_of(at, _SPENT | {"do"}):
         return
     for bound, then in bounds(sentence, sentence.past(at + 1, "a total of"), _SUM):
+        if sentence.is_word(at, "do") and not any(token.is_money for token in sentence.tokens[at:then]):
+            continue  # "did 5 in an hour"
         for end in {then, *sentence.after(then, "in total", "altogether", "total")}:
             yield "sum", bound, end
 
@@ -271,6 +354,7 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
     for figure, after in _counted(sentence, at):  # "known fraud on the device"
         start = sentence.skipped(after, ("is", "be", "seen", "known", "confirmed", "already"))
         is_verdict = start == at + 1 and sentence.is_word(at, "fraud")  # "(this is) fraud on the card"
+        is_verdict = is_verdict and not (at > 1 and sentence.is_word(at - 2, "there"))  # "there is fraud on the card"
         if figure != "count" and not is_verdict:
             yield from _of_entity(sentence, figure, limit(Op.ABOVE, 0.0), start)
     for bound, after in bounds(sentence, at, _SUM):  # "more than 20 million in 24 hours on the account"
@@ -279,26 +363,47 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
             yield from _in_window_of_entity(sentence, "sum", bound, after)
     for bound, after in _numbers_of(sentence, at):
         counted = [(figure, then, True) for figure, then in _counted(sentence, after)]
-        differ = sentence.is_one_of(after, _DIFFERENT)
+        differ = sentence.is_one_of(after, _DIFFERENT) or sentence.is_word(at - 1, "(")
         counted += [(f"distinct_{other}", then, differ) for other, then in _others(sentence, after)]
+        starts = at == 0 or sentence.tokens[at - 1].kind is Kind.SIGN or sentence.is_one_of(at - 1, _BEFORE_COUNT)
+        if starts and _is_count_of_window(sentence, at, after):
+            counted.append(("count", after, True))
         for figure, then, may_be_of_subject in counted:
             yield from _of_entity(sentence, figure, bound, then)
             stranger = any(sentence.is_one_of(index, PEOPLE) and not sentence.entity(index) for index in range(at))
             if may_be_of_subject and not stranger and (subject := sentence.only_before(at)) is not None:
                 # "(a card with ...,) 3+ different stores in 24 hours"
                 yield from _each(sentence, ([subject], "all"), figure, bound, then)
+    if (subject := sentence.only_before(at)) is not None:  # "(a new card,) no history in the last 30 days"
+        for after in sentence.after_one_of(at, phrases("no_history")):
+            yield from _each(sentence, ([subject], "all"), "count", _IS_ZERO, after)
 
 
 def _share_first(sentence: Sentence, at: int) -> Tests:
     """ "more than half of the device's transactions in the last 30 days are known fraud" """
     for bound, after in bounds(sentence, at, _SHARE):
-        for entity, then in sentence.owner(after + 1) if sentence.is_word(after, "of") else ():
-            if not sentence.is_one_of(then, TRANSACTIONS) and not sentence.is_word(then, "label", "case"):
-                continue
-            for condition, last in _each(sentence, ([entity], "all"), "known_fraud_share", bound, then + 1):
+        for entity, hours, start in _transactions_of(sentence, after + 1) if sentence.is_word(after, "of") else ():
+            kept = sentence.vocabulary.windows.get(f"{entity}_known_fraud_share", {})
+            said = [(bound(kept[hours].name), start)] if hours in kept else ()
+            for condition, last in said or _each(sentence, ([entity], "all"), "known_fraud_share", bound, start):
                 end = sentence.skipped(last, words("turned_out"))
                 if end > last and sentence.is_word(end, "fraud", "fraudulent"):
                     yield condition, end + 1
+
+
+def _transactions_of(sentence: Sentence, at: int) -> Iterator[tuple[str, float | None, int]]:
+    """ "the card's transactions", "what the card bought", "the last 30 days' payments": an entity, and its window"""
+    transactions, only = TRANSACTIONS | {"label", "case"}, sentence.only_before(at)
+    subject = [(only, sentence.skipped(at))] if only is not None else []
+    for entity, after in dict.fromkeys([*sentence.owner(at), *subject]):
+        if sentence.is_one_of(after, transactions):
+            yield entity, None, after + 1
+    for entity, after in sentence.entity(at + 1) if sentence.is_word(at, "what") else ():
+        if sentence.is_one_of(verb := sentence.skipped(after, ("has",)), _SPENT | _DID):
+            yield entity, None, verb + 1
+    for hours, after in _window(sentence, at) if only is not None else ():
+        if sentence.is_one_of(end := after + sentence.is_word(after, "'s"), transactions):
+            yield str(only), hours, end + 1
 
 
 def _of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
@@ -342,11 +447,14 @@ def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
 def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int) -> Tests:
     """One test for each of the entities, with the window that follows."""
     names, how = entities
-    windows = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
+    kept = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
     needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
-    for hours, end in (*_window(sentence, at), *(_no_window(sentence, at, windows) if needs_none else ())):
-        if all(hours in kept for kept in windows):
-            tests = [bound(kept[hours].name) for kept in windows]
+    on_it = {at, *sentence.after_one_of(at, phrases("on_it"))}  # "no fraud on it in the last month"
+    said = [window for place in on_it for window in _window(sentence, place)]
+    said += _no_window(sentence, at, kept) if needs_none else ()
+    for hours, end in said:
+        if all(hours in facts for facts in kept):
+            tests = [bound(facts[hours].name) for facts in kept]
             if how == "none":
                 tests = [_none_of(test) for test in tests]
             yield Condition.any_of(tests) if how == "any" else Condition.all_of(tests), end
@@ -378,6 +486,7 @@ def _none_of(condition: Condition) -> Condition:
 
 _AGAIN, _QUIET, _MOVED = words("again"), words("quiet"), words("moved")
 _LAST_PLACE = phrases("last_place")
+_SPEEDS = ("km/h", "kph", "kmh")
 _DURATION = Fact("", "number", Measure.HOURS)
 _DISTANCE = Fact("", "number", Measure.KM)
 _OF_ENTITY = ("of", "on", "by", "with", "from")
@@ -398,6 +507,10 @@ def last_event_tests(sentence: Sentence, at: int) -> Tests:
                 yield from _is_bounded(sentence, fact, last)
     for entity, after in sentence.owner(at):
         yield from _moved(sentence, entity, after)
+    if (only := sentence.only_before(at)) is not None and (speed := _from_last(sentence, only, "kmh")) is not None:
+        for condition, end in bounded(sentence, at, speed):  # "(a card used in two places,) faster than 900 km/h"
+            if sentence.is_one_of(end - 1, _SPEEDS):
+                yield condition, end
     yield from _distance_first(sentence, at)
 
 
@@ -418,6 +531,10 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
     for entity, after in _last_of_entity(sentence, at):
         yield from ((entity, bound, end) for bound, end in _ago(sentence, after, _AGO))
     yield from _duration_first(sentence, at)
+    first = sentence.skipped(at)  # "second payment in less than 3 minutes on the card"
+    if sentence.is_word(first, "second") and sentence.is_one_of(first + 1, TRANSACTIONS):
+        for bound, end in _only_upper(bounds(sentence, sentence.skipped(first + 2, ("in",)), _DURATION)):
+            yield from ((entity, bound, then) for entity, then in _owner_after(sentence, end))
 
 
 def _was_ago(sentence: Sentence, at: int) -> Bounds:
@@ -426,8 +543,18 @@ def _was_ago(sentence: Sentence, at: int) -> Bounds:
     if last is not None:
         yield from _ago(sentence, last, (*_AGO, "before", "old"))
     place = sentence.skipped(at, ("that", "which", "who", "is", "has", "be"))
-    for used in sentence.after(place, "last used", "last seen", "last active", "used"):
+    for used in sentence.after_one_of(place, phrases("last_used")):
         yield from _ago(sentence, used, _AGO)
+    made = sentence.skipped(sentence.skipped(at, _HAS | _DID), DETERMINERS | {"another"})
+    if made > at and sentence.is_one_of(made, TRANSACTIONS | {"something"}):  # "made a payment 10 minutes ago"
+        yield from _only_upper(_ago(sentence, made + 1, _AGO))
+
+
+def _only_upper(said: Bounds) -> Bounds:
+    """Those bounds that say "less than": a transaction more than an hour ago need not be the last one."""
+    for bound, end in said:
+        if all(isinstance(leaf, Test) and leaf.op in (Op.BELOW, Op.AT_MOST) for leaf in bound("gap").leaves):
+            yield bound, end
 
 
 def _ago(sentence: Sentence, at: int, ago: tuple[str, ...]) -> Bounds:
@@ -480,7 +607,7 @@ def _duration_first(sentence: Sentence, at: int) -> Iterator[tuple[str | None, B
     """ "within an hour of the card's last transaction", "less than a day after its last transaction" """
     for bound, start in _durations_after(sentence, at):
         last = _last_transaction(sentence, start)
-        if last is not None and sentence.is_word(start, "its", "their"):
+        if last is not None and sentence.is_word(start, "its", "their", "the"):
             yield sentence.only_before(at), bound, last
         for entity, then in sentence.owner(sentence.skipped(start)):
             if (end := _last_transaction(sentence, then)) is not None:
@@ -499,6 +626,8 @@ def _durations_after(sentence: Sentence, at: int) -> Bounds:
 def _last_transaction(sentence: Sentence, at: int) -> int | None:
     """The place after "its last transaction"."""
     place = sentence.skipped(at)
+    if sentence.is_word(place, "before") and sentence.is_word(place - 1, "one"):
+        return place + 1  # "the one before"
     if not sentence.is_word(place, "last", "previous", "latest", "preceding", "prior"):
         return None
     named = sentence.is_one_of(place + 1, TRANSACTIONS) or sentence.is_word(place + 1, "one", "use", "activity")
@@ -512,17 +641,24 @@ def _moved(sentence: Sentence, entity: str, at: int) -> Tests:
     """ "(the card) travelled at over 900 km/h", "(the card's) last place is more than 500 km away" """
     tokens, place = sentence.tokens, sentence.skipped(at, _MOVED)
     if (distance := _from_last(sentence, entity, "km")) is not None:
-        for last_place in sentence.after_one_of(sentence.skipped(at), _LAST_PLACE):
-            for condition, end in _is_bounded(sentence, distance, last_place):
-                yield condition, end + sentence.is_word(end, "away", "off", "apart")
+        last_transaction = _last_transaction(sentence, at) or at
+        for last in (*sentence.after_one_of(sentence.skipped(at), _LAST_PLACE), last_transaction):
+            for condition, end in _is_bounded(sentence, distance, last) if last > at else ():
+                away = sentence.is_word(end, "away", "off", "apart")
+                if away or last != last_transaction:  # "the last payment was over 2000" is no distance
+                    yield condition, end + away
     if (speed := _from_last(sentence, entity, "kmh")) is not None:
         for condition, end in bounded(sentence, place, speed):
-            if any(token.text in ("km/h", "kph", "kmh") for token in tokens[place:end]):
+            if sentence.has_word(place, end, *_SPEEDS):
                 yield condition, _after_last(sentence, end)
     for condition, end in bounded(sentence, place, distance) if distance is not None else ():
         final = _after_last(sentence, end + sentence.is_word(end, "away", "off"))
         if tokens[end - 1].text in KILOMETRES and final > end:
             yield condition, final
+        if tokens[end - 1].text in KILOMETRES and sentence.is_word(end, "away"):
+            gap = f"{entity}_hours_since_last"
+            for bound, last in _ago(sentence, end + 1, _AGO) if gap in sentence.vocabulary.facts else ():
+                yield Condition.all_of([condition, bound(gap)]), last
 
 
 def _distance_first(sentence: Sentence, at: int) -> Tests:
@@ -536,6 +672,15 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
         if sentence.tokens[end - 1].text not in KILOMETRES:
             continue
         away = end + sentence.is_word(end, "away", "off")
+        only, past = sentence.only_before(at), sentence.has_word(0, at, "last", "ago", "previous")
+        if only is not None and past and (fact := _from_last(sentence, only, "km")) is not None:
+            yield from ((bound(fact.name), end) for end in sentence.after(away, "from here"))
+        for start in sentence.after(away, "from where"):  # "from where it was last used"
+            it = [(only, start + 1)] if only is not None and sentence.is_word(start, "it") else []
+            for entity, then in [*sentence.entity(start), *it]:
+                last = sentence.after_one_of(sentence.skipped(then, ("is", "be")), phrases("last_used"))
+                if (fact := _from_last(sentence, entity, "km")) is not None and last:
+                    yield bound(fact.name), last[0]
         for entity, after in _owners_of(sentence, away + 1) if sentence.is_word(away, "from") else ():
             final = _last_transaction(sentence, after) or next(iter(sentence.after_one_of(after, _LAST_PLACE)), None)
             if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:
@@ -646,13 +791,16 @@ def _is_new_to(sentence: Sentence, entity: str, at: int) -> Tests:
 
 def _was_seen(sentence: Sentence, entity: str, at: int) -> Tests:
     """ "(a card) seen at the merchant before" """
-    place = sentence.skipped(at, ("is", "has", "be", "already"))
+    place = sentence.skipped(at, ("is", "has", "be", "already", "we", "that", "which", "who"))
     already = sentence.is_word(place - 1, "already")
-    seen = place + sentence.is_word(place, "seen", "used", "known", "bought", "shopped", "paid")
+    seen = place + (sentence.is_word(place, "known") or sentence.is_one_of(place, _SEEN))
     met = seen + sentence.is_word(seen, "with", "at", "on", "by", "to", "from")
     for other, end in sentence.entity(met) if met > at else ():
+        pair = _user_first(sentence, entity, other, met)
         if (final := _after_before(sentence, end)) > end or (already and seen > place):
-            yield from _is_new(sentence, *_user_first(sentence, entity, other, met), False, final)
+            yield from _is_new(sentence, *pair, False, final)
+        for final in sentence.after(end, "for the first time"):
+            yield from _is_new(sentence, *pair, True, final)
 
 
 def _never_seen(sentence: Sentence, entity: str, at: int) -> Tests:
@@ -662,7 +810,7 @@ def _never_seen(sentence: Sentence, entity: str, at: int) -> Tests:
     never = sentence.is_word(start, "never")
     if not never and not (negated and sentence.is_one_of(start, _SEEN)):
         return
-    met = sentence.skipped(sentence.skipped(start + never, _SEEN | {"is"}), _PAIR_LINKS)
+    met = sentence.skipped(sentence.skipped(start + never, _SEEN | {"is", "be"}), _PAIR_LINKS)
     for other, end in sentence.entity(met):
         yield from _is_new(sentence, *_user_first(sentence, entity, other, met), True, _after_before(sentence, end))
 
@@ -707,11 +855,23 @@ def _new_first(sentence: Sentence, at: int) -> Tests:
             link = sentence.skipped(after, ("for", "to", "on", "with", "of"))
             for other, end in sentence.entity(link) if link > after else ():
                 yield from _is_new(sentence, other, entity, True, end)
+    for start in sentence.after(sentence.skipped(at), "first time", "first visit"):
+        for entity, after in sentence.entity(sentence.skipped(start, ("that", "of", "for", "by"))):
+            met = sentence.skipped(after, _COMES | _SEEN | {"up", "is"})
+            link = sentence.skipped(met, _PAIR_LINKS)  # "first time the card shows up at this store"
+            for other, end in sentence.entity(link) if link > after else ():
+                yield from _is_new(sentence, *_user_first(sentence, entity, other, link), True, end)
+        link = sentence.skipped(start, _PAIR_LINKS)
+        for other, end in sentence.entity(link) if link > start else ():  # "first time at the store"
+            subject = sentence.only_before(at)
+            pairs = [name for name in set(sentence.vocabulary.entities.values()) if _pair(sentence, name, other)]
+            if subject is not None or len(pairs) == 1:
+                yield from _is_new(sentence, subject or pairs[0], other, True, end)
 
 
 def _after_not(sentence: Sentence, at: int) -> tuple[int, bool]:
     """The place after "is" or "is not", and whether "not" was there."""
-    place = sentence.skipped(at, ("is", "has", "that", "which", "be"))
+    place = sentence.skipped(at, ("is", "has", "that", "which", "be", "we", "you", "do"))
     negated = sentence.is_word(place, "not")
     return place + negated, negated
 
@@ -721,10 +881,14 @@ def _is_new(sentence: Sentence, entity: str, other: str, holds: bool, end: int) 
 
     They differ only where the busier one has forgotten the other, so the entity that was spoken of comes first.
     """
-    for name in (f"{entity}_new_{other}", f"{other}_new_{entity}"):
-        if name in sentence.vocabulary.facts:
-            yield Condition.of(Test(name, Op.IS, holds)), end
-            return
+    for name in _pair(sentence, entity, other)[:1]:
+        yield Condition.of(Test(name, Op.IS, holds)), end
+
+
+def _pair(sentence: Sentence, entity: str, other: str) -> list[str]:
+    """The facts that tell whether two entities have met."""
+    names = (f"{entity}_new_{other}", f"{other}_new_{entity}")
+    return [name for name in names if name in sentence.vocabulary.facts]
 
 
 def _after_before(sentence: Sentence, at: int) -> int:

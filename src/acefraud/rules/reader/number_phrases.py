@@ -8,16 +8,28 @@ from __future__ import annotations
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import KILOMETRES, Fact, Measure
-from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual
-from acefraud.rules.reader.quantities import MINUTES, bounded, comparators, counts, figures, multiples, numbers, or_more
+from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual, windows_said
+from acefraud.rules.reader.quantities import (
+    MINUTES,
+    bounded,
+    comparators,
+    counts,
+    figure_pairs,
+    figures,
+    multiples,
+    numbers,
+    or_more,
+)
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, phrases, words
 
 _AMOUNT_SUBJECTS = TRANSACTIONS | words("amount_subjects")
 _NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but", "age", "aged", "old"}
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""
+_LIMITS = frozenset({"within", "to", "by", "inside", "than", "in", "not", "under", "below", "exactly", "for"})
+"""Words before a multiple that make it something else than the least amount."""
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
 _LEAST_SCALE = 1e3
@@ -33,6 +45,8 @@ _BURST_UNITS = MINUTES | {"day": 1440.0}
 def number_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a number that is named here, and of several bounds of it."""
     for fact, after in sentence.facts(at, "number"):
+        if sentence.is_word(after - 1, "total") and windows_said(sentence, at) and fact.name == "amount":
+            continue  # "3 payments in an hour and total over 2000" is no amount of one of them
         for place in sentence.after_be(after):
             for first, end in _said_of(sentence, fact, place, bare=True):
                 yield first, end
@@ -66,6 +80,8 @@ def _said_of(sentence: Sentence, fact: Fact, at: int, *, bare: bool = False) -> 
     yield from _pairs(sentence, fact, at)
     yield from _percent_or_more(sentence, fact, at)
     yield from _multiple_or_more(sentence, fact, at)
+    yield from _times_as_much(sentence, fact, at)
+    yield from _about(sentence, fact, at)
     yield from _between_multiples(sentence, fact, at)
     for after in sentence.after(at, "differ from"):
         yield from _paired(sentence, fact, Op.IS_NOT, after)
@@ -95,8 +111,8 @@ def _paired(sentence: Sentence, fact: Fact, op: Op, at: int) -> Tests:
 def _against(sentence: Sentence, fact: Fact, op: Op, times: float, at: int) -> Tests:
     """A number compared with a multiple of what is named here: the usual amount of an entity, or another number."""
     if fact.name == "amount" and op in ORDERED:
-        for name, end in ratio_to_usual(sentence, sentence.skipped(at)):
-            yield Condition.of(Test(name, op, times)), end
+        for place in {at, sentence.skipped(at)}:
+            yield from ((Condition.of(Test(name, op, times)), end) for name, end in ratio_to_usual(sentence, place))
     yield from _against_number(sentence, fact, op, times, at)
 
 
@@ -136,6 +152,32 @@ def _multiple_or_more(sentence: Sentence, fact: Fact, at: int) -> Tests:
                         yield condition, more[1]
 
 
+def _times_as_much(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "10x what the card usually spends", which is at least as much; only of an amount and the past of an entity"""
+    for times, after in (
+        multiples(sentence, at) if fact.name == "amount" and not sentence.is_one_of(at - 1, _LIMITS) else ()
+    ):
+        for condition, end in _against(sentence, fact, Op.AT_LEAST, times, after) if times > 1 else ():
+            if any(name.endswith("_amount_to_usual") for name in condition.facts):
+                yield condition, end
+
+
+def _about(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "about what the card normally spends, say within 20% either way" """
+    for start in sentence.after_one_of(at, phrases("about")):
+        for after in {end for _, end in _against(sentence, fact, Op.AT_MOST, 1.0, start)}:
+            place, opened = sentence.skipped(after, words("give_or_take")), sentence.is_word(after, "(")
+            for figure, end in figures(sentence, place) if place > after else ():
+                final = max(sentence.after_one_of(end, phrases("either_way")), default=end)
+                if figure.is_percent and (not opened or sentence.is_word(final, ")")):
+                    ends = ((Op.AT_LEAST, round(1 - figure.share, 12)), (Op.AT_MOST, round(1 + figure.share, 12)))
+                    made = [
+                        [test for test, last in _against(sentence, fact, *limit, start) if last == after]
+                        for limit in ends
+                    ]
+                    yield from ((Condition.all_of(pair), final + opened) for pair in zip(*made, strict=True))
+
+
 def _between_multiples(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "between 0.5 and 1.5 times the usual" """
     for opening, joint in (("between", "and"), ("from", "to")):
@@ -164,9 +206,20 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
     if amount is None or amount.kind != "number":
         return
     yield from _multiples_of_usual(sentence, amount, at)
+    for _, after in sentence.entity(
+        at
+    ):  # "the card's payment is over 8 times its usual", "a card spending twice its usual"
+        first = sentence.skipped(after, ("'s", "that", "who", "which", "is"))
+        if (
+            sentence.is_one_of(first, words("spends"))
+            and sentence.tokens[first].text == sentence.tokens[first].shown.lower()
+        ):
+            for place in sentence.after_be(first + 1):
+                yield from _multiples_of_usual(sentence, amount, place)
     start = sentence.skipped(at)
-    if sentence.is_word(start, "they", "it"):
+    if is_it := sentence.is_word(start, "they", "it"):
         start = sentence.after_be(start + 1)[-1]
+    start += sentence.is_word(start, "another") and sentence.is_word(start + 2, "or")  # "tries another 1,000 or more"
     has_subject = sentence.is_mere_word(start, _AMOUNT_SUBJECTS)
     first = start + has_subject
     last = sentence.skipped(first, words("costs")) if has_subject else first
@@ -178,10 +231,12 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
             is_amount = is_named or _is_money(sentence, index, end) or _spoke_of_transactions(sentence, at)
             counts = sentence.is_one_of(end, _NOT_AMOUNTS) or any(sentence.facts(end, "number"))  # "a dozen attempts"
             has_clock = any(token.kind is Kind.CLOCK for token in sentence.tokens[index : end + 1])
+            if sentence.after_one_of(end, phrases("of_the_day")):  # "payments between 2 and 5 in the morning"
+                has_clock = has_clock or any(last == end for _, _, last in figure_pairs(sentence, end - 3, "and", "to"))
             if is_amount and not counts and not has_clock:
                 yield condition, end
                 yield from _further(sentence, amount, condition, end)
-        for condition, end in _said_of(sentence, amount, index) if has_subject else ():
+        for condition, end in _said_of(sentence, amount, index) if has_subject or is_it else ():
             # "(payments) of more than twice the usual": the amount compared with another number
             if any(isinstance(leaf, PairTest) or leaf.fact != "amount" for leaf in condition.leaves):
                 yield condition, end
@@ -195,6 +250,7 @@ def _multiples_of_usual(sentence: Sentence, amount: Fact, at: int) -> Tests:
                 if then > after:
                     yield from _against(sentence, amount, op, times, then)
     yield from _multiple_or_more(sentence, amount, at)
+    yield from _times_as_much(sentence, amount, at)
 
 
 def _is_money(sentence: Sentence, start: int, end: int) -> bool:
@@ -243,6 +299,15 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
             fits = fact.measure is Measure.COUNT or (fact.measure is Measure.PLAIN and not is_none)
             if fits and fact.name != "hour":
                 yield bound(fact.name), end
+    for figure, after in figures(sentence, at) if not sentence.is_one_of(at - 1, _LIMITS | {"from", "of"}) else ():
+        for fact, end in sentence.facts(after, "number"):  # "a 700 deductible"
+            is_plain = fact.measure is Measure.PLAIN and fact.name != "hour" and after == at + 1
+            if (
+                is_plain
+                and not (figure.is_money or figure.is_percent or figure.at_least)
+                and not sentence.is_one_of(after, DETERMINERS)
+            ):
+                yield Condition.of(Test(fact.name, Op.IS, figure.value)), end
     for fact, end in sentence.facts(at + 1, "category") if sentence.is_word(at, "no", "without") else ():
         none = next((value for value in fact.values if value.lower() in ("none", "0", "no")), None)
         if none is not None:

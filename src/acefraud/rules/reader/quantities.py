@@ -167,6 +167,7 @@ def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     for after in sentence.after(at, "half an hour", "half a day"):
         yield Figure(0.5, unit=tokens[after - 1].text), after
     is_single = sentence.is_word(at, "a", "an", "one", "the") and sentence.is_one_of(at + 1, HOURS)
+    is_single = is_single and not sentence.is_word(at + 1, "second")  # "the second payment"
     if is_single and not tokens[at + 1].shown.lower().endswith("s"):
         yield Figure(1.0, unit=tokens[at + 1].text), at + 2
     for figure, after in numbers(sentence, at):

@@ -33,7 +33,9 @@ _SEVERAL = (
     ("both", "and", "all"), ("either", "or", "any"), ("neither", "nor", "none"), ("", "or", "any"), ("", "and", "all"),
 )  # fmt: skip
 """What opens and joins a list of entities, and how many of them are meant."""
-_SEEN = words("seen")
+_SEEN, _CUSTOMERS = words("seen"), words("same_customer")
+_COUNTED = words("different") | words("ones") - {"one"}
+"""Words before entities that are counted: "5 different cards"."""
 _ORDINARY = words("ordinary_words")
 _AFTER_NAME = words("after_name")
 """Words that may follow a number that is a name."""
@@ -193,7 +195,7 @@ class Sentence:
         if not self.is_word(at, "it", "they", "them"):
             return
         as_object = at > 0 and not self.is_word(at, "they") and self.is_one_of(at - 1, _OF)
-        as_subject = self.is_word(at, "it", "they") and self.is_word(at + 1, "is", "has")
+        as_subject = self.is_word(at, "it", "they") and self.is_word(at + 1, "is", "has", "do")
         if (as_object or as_subject) and (only := self.only_before(at)) is not None:
             yield only, at + 1
 
@@ -201,14 +203,33 @@ class Sentence:
         """An entity, perhaps with "'s" after it: "the card's"."""
         for name, after in self.entity(at):
             yield name, after + self.is_word(after, "'s")
-        if self.is_word(at, "its", "their") and (only := self.only_before(at)) is not None:
+        if self.is_word(at, "its", "their") and (only := self.spoken_of(at)) is not None:
             yield only, at + 1
+        elif self.is_word(at, "his", "her", "their"):
+            customers = [name for name in self._named_before(at) if name in _CUSTOMERS]
+            if len(customers) == 1:
+                yield customers[0], at + 1
 
     def only_before(self, at: int) -> str | None:
         """The entity that was named before a place, if there is only one."""
+        named = self._named_before(at)
+        return next(iter(named)) if len(named) == 1 else None
+
+    def spoken_of(self, at: int) -> str | None:
+        """The same, whatever entities were counted: the card of "a card with 3 different users in a day"."""
+        counted = {
+            name
+            for index in range(1, at)
+            if self.tokens[index - 1].kind is Kind.NUMBER or self.is_one_of(index - 1, _COUNTED)
+            for name, _ in self.entity(index)
+        }
+        named = self._named_before(at)
+        return next(iter(named - counted)) if len(named - counted) == 1 else None
+
+    def _named_before(self, at: int) -> frozenset[str]:
         while len(self._named) <= at:
             self._named.append(self._named[-1] | {name for name, _ in self.entity(len(self._named) - 1)})
-        return next(iter(self._named[at])) if len(self._named[at]) == 1 else None
+        return self._named[at]
 
     @cached_property
     def names_entity(self) -> bool:
@@ -270,6 +291,8 @@ class Sentence:
             alike = [kept for kept in fact.values if kept.lower() == token.text.lower()]
             return alike[0] if len(alike) == 1 and token.text not in fact.values else token.text, at + 1
         for start in (at, self.skipped(at)):
+            if self.has_word(at, start, "same"):
+                continue  # "claimed on the same Monday" says more than the day
             for meanings, end in self.matches(start, self.vocabulary.values, exact=True):
                 for meaning in meanings:
                     is_code = meaning.value.isupper()
@@ -280,7 +303,8 @@ class Sentence:
     def values(self, fact: Fact, at: int) -> Iterator[tuple[list[str], int]]:
         """One value or more: "US", "US or GB", "one of Honda, Toyota or Mazda", "either 8 or 3"."""
         values: list[str] = []
-        place = at if self.value(fact, at) is not None else self.skipped(at)
+        first = self.skipped(at)
+        place = at if self.value(fact, at) is not None or self.has_word(at, first, "same") else first
         opened = self.is_word(place, "(")
         place += opened
         while (some := self.some_values(fact, place)) is not None:

@@ -53,8 +53,6 @@ _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | words("kinds_of_people")
 _LATEST_MORNING = 8
 """The latest hour at which a night ends, if only a number is said."""
-_UNITS = frozenset(HOURS) - {"second", "sec"}
-"""Units of an age."""
 
 
 _BEFORE_TIMES = DETERMINERS.union(words("time_links"), {"not", "outside", "on", "either", "between", "late", "early"})
@@ -80,6 +78,7 @@ def time_tests(sentence: Sentence, at: int) -> Tests:
             yield from _clock_ranges(sentence, place)
             yield from _before_or_after(sentence, place)
             yield from _or_later(sentence, place)
+            yield from _at_hour(sentence, place - sentence.is_word(place - 1, "at") if place else place)
             yield from _parts_of_day(sentence, place)
         if "weekend" in facts:
             yield from _weekend(sentence, place)
@@ -258,6 +257,18 @@ def _or_later(sentence: Sentence, at: int) -> Tests:
             yield Condition.of(Test("hour", op, hour)), end
 
 
+def _at_hour(sentence: Sentence, at: int) -> Tests:
+    """ "at 3 in the morning", "at 3 am": the hour that begins then"""
+    for hour, after in clocks(sentence, at + 1) if sentence.is_word(at, "at") else ():
+        is_whole = (
+            hour == int(hour)
+            and not sentence.is_one_of(at + 1, WRITTEN_NUMBERS)
+            and ":" not in sentence.shown(at + 1, at + 2)[0]
+        )
+        if is_whole and not sentence.is_word(after, "or", "to", "and", "until", "-"):
+            yield _hours_between(hour, (hour + 1) % 24), after
+
+
 def _after_not(sentence: Sentence, at: int) -> tuple[int, bool]:
     """The place after "not" or "outside", and whether that was there."""
     place = sentence.skipped(at)
@@ -272,7 +283,8 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
             is_bare = _is_bare(sentence, at, middle)
             if is_bare and _is_bare(sentence, middle + 1, end):
                 if (after := _after_plain_hours(sentence, at, end)) is not None:
-                    yield first % 24, last % 24, after
+                    is_working = last < first <= 12 and _follows_day(sentence, at)  # "on weekdays between 9 and 5"
+                    yield first % 24, (last + 12 if is_working else last) % 24, after
                 continue
             token = sentence.tokens[end - 1]
             if is_bare and token.text == "night":  # "10 to 2 at night"
@@ -302,8 +314,13 @@ def _after_plain_hours(sentence: Sentence, at: int, end: int) -> int | None:
         return None
     has_zero = any(re.fullmatch(r"0\d", token.shown) for token in (first, last))
     is_night = first.value >= _WITHIN["night"][0] and last.value < _WITHIN["night"][1]
-    follows_day = at > 0 and (sentence.is_one_of(at - 1, _WEEKDAYS) or sentence.is_word(at - 1, "weekday", "weekend"))
-    return end if has_zero or is_night or (follows_day and first.value < last.value > 12) else None
+    is_day = first.value < last.value > 12 or (7 <= first.value <= 11 and 3 <= last.value <= 8 and not has_zero)
+    return end if has_zero or is_night or (is_day and _follows_day(sentence, at)) else None
+
+
+def _follows_day(sentence: Sentence, at: int) -> bool:
+    day = at - 1 - sentence.is_word(at - 1, "between", "from")
+    return day >= 0 and (sentence.is_one_of(day, _WEEKDAYS) or sentence.is_word(day, "weekday", "weekend"))
 
 
 def _is_bare(sentence: Sentence, start: int, end: int) -> bool:
@@ -334,7 +351,8 @@ def age_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of the age of a thing, or of the time since something was done, that begins here."""
     places = (at, sentence.skipped(at), sentence.skipped(at, _WHO))
     first_words = {word for place in places for word in sentence.said(place, place + 1)}
-    if first_words.isdisjoint(sentence.vocabulary.openings_of_ages) and not openings(sentence, at):
+    opens = any(map(sentence.vocabulary.openings_of_ages.__contains__, first_words)) or openings(sentence, at)
+    if not opens and not sentence.after_one_of(at, phrases("right_after")):
         return
     for age in sentence.vocabulary.ages:
         fact = sentence.vocabulary.facts[age.fact]
@@ -356,7 +374,7 @@ def _durations(sentence: Sentence, fact: Fact, at: int) -> Tests:
 
 
 def _has_unit(sentence: Sentence, start: int, end: int) -> bool:
-    return any(figure.unit in _UNITS for index in range(start, end) for figure, _ in figures(sentence, index))
+    return any(figure.unit in HOURS for index in range(start, end) for figure, _ in figures(sentence, index))
 
 
 def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
@@ -373,7 +391,9 @@ def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
                     yield condition, final
             for figure, end in figures(sentence, start):
                 more = or_more(sentence, end + 1) if sentence.is_word(end, "old") else None
-                if more is not None and figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
+                if sentence.is_word(end, "old") and sentence.has_word(max(0, at - 2), at, "once"):
+                    more = Op.AT_LEAST, end + 1  # "once the account is two months old"
+                if more is not None and figure.unit in HOURS and (value := value_for(figure, fact)) is not None:
                     yield limit(more[0], value)(fact.name), more[1]
             if start > after:
                 yield from _within_last(sentence, fact, start)
@@ -398,7 +418,7 @@ def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "(the account was opened) within the last two days" """
     for after in sentence.after_one_of(at, phrases("within_last")):
         for figure, end in figures(sentence, after):
-            if figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
+            if figure.unit in HOURS and (value := value_for(figure, fact)) is not None:
                 yield limit(Op.AT_MOST, value)(fact.name), end
 
 
@@ -410,6 +430,16 @@ def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
             for start, said in ((end + 1, age.since), (person, age.did)):
                 for _, final in sentence.matches(start, said):
                     yield condition, final
+        for joint, until in (("between", "and"), ("from", "to")):  # "less than a minute between signup and purchase"
+            for _, middle in sentence.matches(end + 1, age.since) if sentence.is_word(end, joint) else ():
+                event = sentence.skipped(middle + 1)
+                if sentence.is_word(middle, until) and sentence.is_one_of(event, _TRANSACTIONS | words("buying")):
+                    yield condition, event + 1
+    for event in sentence.after_one_of(at, phrases("right_after")):  # "right after signup (under 5 min)"
+        for _, after in sentence.matches(event, age.since):
+            for condition, end in _durations(sentence, fact, after + 1) if sentence.is_word(after, "(") else ():
+                if sentence.is_word(end, ")"):
+                    yield condition, end + 1
 
 
 def _after_verb(sentence: Sentence, at: int, said: Words) -> int | None:
@@ -429,7 +459,7 @@ def _after_age(sentence: Sentence, at: int) -> int:
         return at + 1
     if sentence.is_word(at, "before", "prior"):
         place = sentence.skipped(at + 1 + sentence.is_word(at + 1, "to"))
-        return place + 1 if sentence.is_one_of(place, _TRANSACTIONS) else at + 1
+        return place + 1 if sentence.is_one_of(place, _TRANSACTIONS | words("buying")) else at + 1
     return at
 
 
@@ -442,7 +472,10 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
     is_person = sentence.is_one_of(start, PEOPLE)
     place = sentence.skipped(start + is_person, _AGED)
     no_amount = "amount" not in sentence.vocabulary.facts  # "married, over 40": nothing else that has no name
-    before = start - 1 - (no_amount and start > 1 and sentence.is_word(start - 1, ","))
+    is_range = sentence.is_word(place + 1, "to") and not (
+        sentence.tokens[place].is_money if place < len(sentence.tokens) else True
+    )
+    before = start - 1 - ((no_amount or is_range) and start > 1 and sentence.is_word(start - 1, ","))
     named = is_person or (before >= 0 and sentence.is_one_of(before, _BEFORE_AGE))
     named = named or sentence.has_word(max(0, start - 1), place, "aged", "age")
     for condition, end in bounded(sentence, place, ages[0]):

@@ -38,6 +38,9 @@ _VEHICLES = words("same_vehicle")
 def category_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a category that is named here."""
     for fact, after in sentence.facts(at, "category"):
+        for values, end in sentence.values(fact, after + 1) if sentence.is_word(after, "but") else ():
+            if sentence.is_word(at, "any"):  # "any currency but yen"
+                yield among(fact.name, values, negated=True), end
         for place in sentence.after_be(after):
             yield from _has_value(sentence, fact, place)
             yield from _equals_other(sentence, fact, place)
@@ -73,7 +76,8 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
     other_than = max(sentence.after_one_of(at, phrases("anything_but")), default=at)
     negated = sentence.is_word(at, "not", "non") or outside or other_than > at
     first = sentence.skipped(max(at + 1, other_than), words("coming_from")) if negated else at
-    for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
+    starts = (first, sentence.skipped(first), *((at + 1,) if negated else ()))
+    for start in dict.fromkeys(starts):  # "all" may be a part of "All Perils", and "in" of "not in euros"
         for meanings, end in sentence.matches(start, sentence.vocabulary.values, exact=True):
             alone = len({meaning.fact for meaning in meanings}) == 1
             for meaning in meanings:
@@ -143,6 +147,9 @@ def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, en
     is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(
         meaning.value
     )
+    if is_band and "age" in sentence.vocabulary.facts[meaning.fact].words and sentence.is_word(start - 1, ",", "("):
+        token = sentence.token(end)  # "at fault, 21 to 25": no other column has that value, nor numbers like these
+        return (token is not None and token.kind is not Kind.SIGN) or end < start + 3
     if is_band or sentence.tokens[end - 1].text in _PERSONS:
         return True
     counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
@@ -277,7 +284,8 @@ def _said_of_bands(sentence: Sentence, at: int, fact: Fact, *, counted: bool = F
         measures.append(Measure.DAYS)
     for measure in measures:
         number = Fact(fact.name, "number", measure)
-        for bound, end in counts(sentence, at) if counted else bounds(sentence, at, number):
+        counted_here = (*counts(sentence, at), *bounds(sentence, at, number, bare=True)) if counted else ()  # "one car"
+        for bound, end in counted_here or bounds(sentence, at, number):
             if sentence.has_word(at, end, *HOURS) == (measure is Measure.DAYS):
                 measured = bands if measure is Measure.PLAIN else tuple(band.in_days() for band in bands)
                 values = values_within(measured, bound(fact.name))
@@ -337,9 +345,12 @@ def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
 def _is_worth(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "a car under 20k": thousands said of a vehicle are its price"""
     start = sentence.skipped(at)
-    if "price" not in fact.words or not sentence.is_one_of(start, _VEHICLES):
+    if "price" not in fact.words:
         return
-    for place in sentence.after_be(start + 1):
+    before = (meaning for meaning in sentence.vocabulary.values.get(sentence.said(at - 1, at), ()) if at)
+    is_vehicle = any({"make", "vehicle"}.intersection(sentence.vocabulary.facts[one.fact].words) for one in before)
+    after = start + 1 if sentence.is_one_of(start, _VEHICLES) else at
+    for place in sentence.after_be(after) if is_vehicle or after > at else ():  # "sedans under 20000"
         for condition, end in _said_of_bands(sentence, place, fact):
             if any(figure.kind is Kind.NUMBER and figure.value >= 1e3 for figure in sentence.tokens[place:end]):
                 yield condition, end
@@ -357,7 +368,7 @@ def _aged(name: Words) -> PhraseTable[bool]:
 _AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed", "recently"}
 _TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
 _GAP = ("is", "not", "has", "be", "get")
-_IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
+_IN_GAP = frozenset(_GAP) | {"just", "recently", "already", "marked", "listed", "recorded", "as"}
 _LONGEST = 6
 """Words of a flag before or after a gap."""
 _ELSE = {"entity": phrases("new_instead"), "flag": phrases("false_instead")}
