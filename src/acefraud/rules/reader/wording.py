@@ -175,7 +175,7 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
             continue
         for name in ("entity", "entity2"):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
-        said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
+        said = _with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         patterns.append((said, rewording["as"]))
     return _Rewordings(patterns)
 
@@ -186,10 +186,7 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
 class _Opinions(BaseModel, extra="forbid"):
     """The entries of ``opinions.toml``, which explains them."""
 
-    very: str
-    it: str
-    odd: str
-    kind: str
+    parts: dict[str, str]
     after: str
     nothing: tuple[str, ...]
     review: tuple[str, ...]
@@ -237,7 +234,16 @@ _SHORTEST_RULE = 3
 _LINKING = words("linking_a_remark")
 """Words after a verdict with which a rule goes on."""
 _SAY_NOTHING = words("determiners") | words("say_nothing")
-_OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
+_OF_OPINIONS = frozenset(
+    (*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer", "device", "claims")
+)
+
+
+def _with_parts(said: str) -> str:
+    """A pattern with the parts of ``opinions.toml`` in their places."""
+    for name, part in _OPINIONS.parts.items():
+        said = said.replace(f"{{{name}}}", part)
+    return said
 
 
 @cache
@@ -245,10 +251,7 @@ def _opinions() -> _Rewordings:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
-            said = entry
-            for name in ("odd", "very", "it", "kind"):
-                said = said.replace(f"{{{name}}}", getattr(_OPINIONS, name))
-            whole = rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
+            whole = rf"(?<![\w'])(?:{_with_parts(entry)})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
             made.append((whole, "" if verdict == "nothing" else verdict))
     return _Rewordings(made)
 
@@ -297,7 +300,9 @@ def _ordinary_words() -> frozenset[str]:
     """The words that the reader, its rewordings and its opinions know."""
     patterns = [rewording["said"] for rewording in _REWORDINGS["rewording"]]
     patterns += [
-        entry for entries in _OPINIONS.model_dump().values() for entry in entries if not isinstance(entries, str)
+        entry
+        for entries in _OPINIONS.model_dump(exclude={"parts", "after"}).values()
+        for entry in [*entries, *_OPINIONS.parts.values()]
     ]
     return grammar_words() | frozenset(re.findall(r"[a-z]{3,}", " ".join(patterns).lower()))
 
