@@ -168,13 +168,14 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
     """The rewordings with the names of entities in their places; without entities, those that need none."""
     longest_first = sorted(entities, key=lambda name: (-len(name), name))
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
+    people = "|".join(sorted(words("same_customer") & {" ".join(name) for name in entities}))
     patterns = []
     for rewording in _REWORDINGS["rewording"]:
         said = rewording["said"]
-        if "{entity" in said and not entities:
+        if ("{entity" in said and not entities) or ("{person}" in said and not people):
             continue
-        for name in ("entity", "entity2"):
-            said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
+        for name, some in (("entity", names), ("entity2", names), ("person", people)):
+            said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{some})s?\b)")
         said = _with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         patterns.append((said, rewording["as"]))
     return _Rewordings(patterns)
