@@ -215,10 +215,11 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     text, glosses = without_glosses(text, vocabulary)
     reading = _read_plain(text, vocabulary, always=always, glosses=glosses)
     if reading.not_understood and reading.spares is None:
-        shorter, passed = without_remarks(text, vocabulary)
-        again = _read_plain(shorter, vocabulary, always=always, glosses=glosses) if passed else reading
-        if again.condition is not None and (again.argues or again.orders):
-            remarks = (f"Passed over: '{remark}'." for remark in passed)
+        shorter = without_remarks(text, vocabulary)
+        again = _read_plain(shorter.text, vocabulary, always=always, glosses=glosses) if shorter.text != text else reading
+        has_verdict = again.argues or again.orders
+        if again.condition is not None and has_verdict and shorter.agrees(again.condition, vocabulary):
+            remarks = (f"Passed over: '{remark}'." for remark in shorter.remarks)
             return replace(again, assumed=(*remarks, *again.assumed))
     return reading
 

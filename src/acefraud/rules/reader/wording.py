@@ -176,7 +176,7 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
             continue
         for name, some in (("entity", names), ("entity2", names), ("person", people)):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{some})s?\b)")
-        said = _with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
+        said = with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         patterns.append((said, rewording["as"]))
     return _Rewordings(patterns)
 
@@ -240,7 +240,7 @@ _OF_OPINIONS = frozenset(
 )
 
 
-def _with_parts(said: str) -> str:
+def with_parts(said: str) -> str:
     """A pattern with the parts of ``opinions.toml`` in their places."""
     for name, part in _OPINIONS.parts.items():
         said = said.replace(f"{{{name}}}", part)
@@ -252,7 +252,7 @@ def _opinions() -> _Rewordings:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
-            whole = rf"(?<![\w'])(?:{_with_parts(entry)})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
+            whole = rf"(?<![\w'])(?:{with_parts(entry)})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
             made.append((whole, "" if verdict == "nothing" else verdict))
     return _Rewordings(made)
 
@@ -267,7 +267,8 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     def plain(match: re.Match[str], verdict: str) -> str:
         said = {token.text for token in tokens_of(match[0]) if len(token.text) > 3} - _OF_OPINIONS - grammar_words()
         is_denied = _DENIED.search(match.string, 0, match.start()) is not None
-        return match[0] if is_denied or said & vocabulary.word_list else f"{' ' * match[0].startswith(' ')}{verdict}"
+        spaces = " " * match[0].startswith(" "), " " * match[0].endswith(" ")
+        return match[0] if is_denied or said & vocabulary.word_list else verdict.join(spaces)
 
     def without(match: re.Match[str]) -> str:
         said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
@@ -276,7 +277,7 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     text = _opinions().applied(text, lambda verdict: partial(plain, verdict=verdict))
     text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
-    return re.sub(r"[,;:]\s*(?=[,.!?])", "", text)
+    return re.sub(r"\s*[,;:]\s*(?=[,.!?])|\s*[,;:](?=\s+-\s)|\s+(?=,)", "", text)
 
 
 def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
