@@ -107,8 +107,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     if None in verdicts or len(verdicts - {Verdict.REVIEW}) > 1:
         return None
     denied = any(word in _DENIALS for word in words)
-    if Verdict.REVIEW in verdicts and denied:
-        return None  # "to be reviewed, not declined"
+    if Verdict.REVIEW in verdicts and (denied or Verdict.APPROVE in verdicts):
+        return None  # "to be reviewed, not declined", "is fine, put it in the queue"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
     is_strict = ("always" in words or "never" in words) and not {"suspicious", "risky"}.intersection(words)

@@ -204,12 +204,6 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """What stands before an opinion that is not held."""
-_REMARK = re.compile(
-    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<=[^<>=!]= ))"
-    r"[^.,;:!?=<>–—()\d'\"`“_]*(?=[.,;:!?)–—]|$)",
-    re.IGNORECASE,
-)
-"""What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
 _SAID_AGAIN = re.compile(
     rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') & words('orders')))}|declined|rejected|denied)\b.*?)"
     r"[.,;:?!–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so|nearly|almost|mostly|usually|they're)\s+)*"
@@ -234,7 +228,6 @@ _SHORTEST_RULE = 3
 """Words that stand before a verdict if the rule is said before it."""
 _LINKING = words("linking_a_remark")
 """Words after a verdict with which a rule goes on."""
-_SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset(
     (*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer", "device", "claims")
 )
@@ -270,12 +263,8 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
         spaces = " " * match[0].startswith(" "), " " * match[0].endswith(" ")
         return match[0] if is_denied or said & vocabulary.word_list else verdict.join(spaces)
 
-    def without(match: re.Match[str]) -> str:
-        said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
-        return "" if said and not said & vocabulary.known_words else match[0]
-
     text = _opinions().applied(text, lambda verdict: partial(plain, verdict=verdict))
-    text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+    text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], text)
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
     return re.sub(r"\s*[,;:]\s*(?=[,.!?])|\s*[,;:](?=\s+-\s)|\s+(?=,)", "", text)
 
