@@ -216,7 +216,9 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     reading = _read_plain(text, vocabulary, always=always, glosses=glosses)
     if reading.not_understood and reading.spares is None:
         shorter = without_remarks(text, vocabulary)
-        again = _read_plain(shorter.text, vocabulary, always=always, glosses=glosses) if shorter.text != text else reading
+        again = (
+            _read_plain(shorter.text, vocabulary, always=always, glosses=glosses) if shorter.text != text else reading
+        )
         has_verdict = again.argues or again.orders
         if again.condition is not None and has_verdict and shorter.agrees(again.condition, vocabulary):
             remarks = (f"Passed over: '{remark}'." for remark in shorter.remarks)

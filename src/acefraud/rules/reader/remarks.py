@@ -60,7 +60,11 @@ _VAGUE = {bound: re.compile(with_parts(said), re.I) for bound, said in _REMARKS.
 _VERDICT_WORDS = words("decline") | words("approve") | words("review")
 _MILD = frozenset({"bad", "good", "look", "through", "down", "turn", "turned"})
 """Words of verdicts that remarks have as well."""
-_REPEATED = {"suspicious": ("decline", "review"), "fine": ("approve",), "decline": ("decline",), "approve": ("approve",)}
+_REPEATED = {
+    "suspicious": ("decline", "review"),
+    "fine": ("approve",),
+    **{same: (same,) for same in ("decline", "approve")},
+}
 """Opinions as clauses of their own, with the requests beside which they say nothing more."""
 
 
@@ -91,12 +95,13 @@ def without_remarks(text: str, vocabulary: Vocabulary) -> Shortened:
 def _named_by_remark(clause: str, vocabulary: Vocabulary, *, is_first_sentence: bool) -> set[str] | None:
     """The facts that a remark names and that the rule must compare as well; None if the clause is no remark."""
     tokens = tokens_of(clause)
-    if {token.text for token in tokens} & (_VERDICT_WORDS - _MILD) or any(token.kind is not Kind.WORD for token in tokens):
+    said = {token.text for token in tokens}
+    if said & (_VERDICT_WORDS - _MILD) or any(token.kind is not Kind.WORD for token in tokens):
         return None
     if _INDIFFERENT.match(clause):
         return set()
     match, story = _OPENING.match(clause), is_first_sentence and _STORY.match(clause)
-    rest = {token.text for token in tokens_of(clause[match.end() :])} if match else {token.text for token in tokens}
+    rest = {token.text for token in tokens_of(clause[match.end() :])} if match else said
     if not (match or story) or (not story and rest & _REMARKS.restricting) or rest & {"only", "unless", "except"}:
         return None
     sentence = Sentence(tokens, vocabulary)
