@@ -249,6 +249,77 @@ def test_a_rule_that_can_be_read_needs_no_advice() -> None:
     assert advise("amount over 500: decline", BANK) == NO_ADVICE
 
 
+@pytest.mark.parametrize(
+    ("text", "condition", "remarks"),
+    [
+        ("Decline amounts over 500, we got burned on that BIN", "amount > 500", ["we got burned on that BIN"]),
+        ("Decline amounts over 500 so we don't hit on noise", "amount > 500", ["so we don't hit on noise"]),
+        ("amount over 500, decline it until it calms down", "amount > 500", ["until it calms down"]),
+        ("amount over 500: decline, I don't care which provider", "amount > 500", ["I don't care which provider"]),
+    ],
+)
+def test_what_only_comments_is_passed_over_and_shown(text: str, condition: str, remarks: list[str]) -> None:
+    reading = read_rule(text, BANK)
+    assert reading.condition == Condition.parse(condition), reading.problem
+    assert reading.argues is Verdict.DECLINE
+    assert reading.assumed == tuple(f"Passed over: '{remark}'." for remark in remarks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Decline purple payments over 500, we got burned on those",
+        "Decline amounts over 500, that's only for gold cards",
+        "Decline amounts over 500 because it is night",
+        "At night we see more stolen cards. Over 500: decline",
+        "Amount over 500, we got burned on those",  # no verdict is left
+        "Small payments at night: decline",
+        "Small payments (over 500) at night: decline",
+        "Amounts over 500 are fine, put it in the queue",
+    ],
+)
+def test_what_may_restrict_a_rule_is_not_passed_over(text: str) -> None:
+    assert read_rule(text, BANK).condition is None
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "argues", "orders"),
+    [
+        ("amount over 500 is almost always card testing", "amount > 500", "DECLINE", None),
+        ("amounts over 500 usually go bad", "amount > 500", "DECLINE", None),
+        ("amount over 500, doesn't look like a normal customer", "amount > 500", "DECLINE", None),
+        ("night payments are when stolen cards get used", "night is true", "DECLINE", None),
+        ("amount over 500, stop the card", "amount > 500", "DECLINE", None),
+        ("Don't let anything through over 500", "amount > 500", "DECLINE", "DECLINE"),
+        ("amounts below 50 are rarely a problem", "amount < 50", "APPROVE", None),
+        ("amounts below 50 aren't worse than the rest", "amount < 50", "APPROVE", None),
+        ("No declines for amounts below 50, just let them pass", "amount < 50", "APPROVE", None),
+        ("amount over 500, go to a colleague", "amount > 500", None, "REVIEW"),
+        ("amounts over 500 should be handled by the commercial desk", "amount > 500", None, "REVIEW"),
+        ("amount over 500 isn't an automatic no, have an agent check it", "amount > 500", None, "REVIEW"),
+        ("Hold for a human: amount over 500", "amount > 500", None, "REVIEW"),
+        (
+            "On Sundays send payments above 500 to our fraud team",
+            'amount > 500 and weekday is "Sunday"',
+            None,
+            "REVIEW",
+        ),
+        ("amounts over 500 are risky, put it in the queue", "amount > 500", "DECLINE", "REVIEW"),
+        ("big ones (500+) at night: decline", "amount >= 500 and night is true", "DECLINE", None),
+        (
+            "payments between 2 and 5 in the morning UTC are riskier than the rest",
+            "hour >= 2 and hour < 5",
+            "DECLINE",
+            None,
+        ),
+    ],
+)
+def test_verdicts_in_other_words(text: str, condition: str, argues: str | None, orders: str | None) -> None:
+    reading = read_rule(text, BANK)
+    assert reading.condition == Condition.parse(condition), reading.problem
+    assert (reading.argues, reading.orders) == (argues, orders)
+
+
 @pytest.mark.parametrize("word", ["= ", "the ", "is very ", "send it to ", "("])
 def test_a_text_that_is_too_long_is_matched_with_no_pattern(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wording, "reworded", lambda *_: pytest.fail("a pattern was matched"))

@@ -6,6 +6,7 @@ through these steps:
 
 - `wording`: what people say in other words is said in those that the reader knows; greetings are dropped; a word of a
   column's name may have one wrong letter. If words are left over in the end, it finds the nearest facts;
+- `remarks`: if a rule cannot be read, it is tried without the clauses that only comment, which are then shown;
 - `tokens`: words, numbers and signs;
 - `grammar` and `joints`: how tests are joined; every way to cut a sentence into tests is followed, and what may be
   meant in two ways is refused;
@@ -16,7 +17,8 @@ They read numbers with `quantities`, and facts, entities and values with `senten
 `vocabulary`. That is made of the `facts` at hand and their names.
 
 The words themselves are data: `words.toml` has the reader's own, `forms.toml` contractions and irregular plurals,
-`rewordings.toml` other ways to say the same, `concepts.toml` what people call facts, `related.toml` what facts are
+`rewordings.toml` other ways to say the same, `opinions.toml` what is said instead of a verdict, `remarks.toml` how
+remarks begin, `concepts.toml` what people call facts, `related.toml` what facts are
 about, `column_words.toml` words of columns in other languages, and `countries.toml` the names of countries.
 """
 

@@ -17,6 +17,7 @@ from acefraud.rules.reader.history_phrases import windows_said
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
+from acefraud.rules.reader.remarks import without_remarks
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
@@ -106,8 +107,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     if None in verdicts or len(verdicts - {Verdict.REVIEW}) > 1:
         return None
     denied = any(word in _DENIALS for word in words)
-    if Verdict.REVIEW in verdicts and denied:
-        return None  # "to be reviewed, not declined"
+    if Verdict.REVIEW in verdicts and (denied or Verdict.APPROVE in verdicts):
+        return None  # "to be reviewed, not declined", "is fine, put it in the queue"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
     is_strict = ("always" in words or "never" in words) and not {"suspicious", "risky"}.intersection(words)
@@ -212,6 +213,21 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
         return ReadRule(not_understood=(f"{text[:40]}...",))
     text, always = without_noise(text, vocabulary)
     text, glosses = without_glosses(text, vocabulary)
+    reading = _read_plain(text, vocabulary, always=always, glosses=glosses)
+    if reading.not_understood and reading.spares is None:
+        shorter = without_remarks(text, vocabulary)
+        again = (
+            _read_plain(shorter.text, vocabulary, always=always, glosses=glosses) if shorter.text != text else reading
+        )
+        has_verdict = again.argues or again.orders
+        if again.condition is not None and has_verdict and shorter.agrees(again.condition, vocabulary):
+            remarks = (f"Passed over: '{remark}'." for remark in shorter.remarks)
+            return replace(again, assumed=(*remarks, *again.assumed))
+    return reading
+
+
+def _read_plain(text: str, vocabulary: Vocabulary, *, always: bool, glosses: set[str]) -> ReadRule:
+    """What a text in words that the reader knows says."""
     sentence = Sentence(respelt(tokens_of(text), vocabulary), vocabulary)
     reading = _read(text, sentence, always=always, glosses=glosses)
     return reading if reading.condition is None else replace(reading, assumed=_assumed(reading.condition, sentence))

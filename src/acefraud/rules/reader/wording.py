@@ -168,14 +168,15 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
     """The rewordings with the names of entities in their places; without entities, those that need none."""
     longest_first = sorted(entities, key=lambda name: (-len(name), name))
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
+    people = "|".join(sorted(words("same_customer") & {" ".join(name) for name in entities}))
     patterns = []
     for rewording in _REWORDINGS["rewording"]:
         said = rewording["said"]
-        if "{entity" in said and not entities:
+        if ("{entity" in said and not entities) or ("{person}" in said and not people):
             continue
-        for name in ("entity", "entity2"):
-            said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
-        said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
+        for name, some in (("entity", names), ("entity2", names), ("person", people)):
+            said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{some})s?\b)")
+        said = with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         patterns.append((said, rewording["as"]))
     return _Rewordings(patterns)
 
@@ -186,10 +187,7 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
 class _Opinions(BaseModel, extra="forbid"):
     """The entries of ``opinions.toml``, which explains them."""
 
-    very: str
-    it: str
-    odd: str
-    kind: str
+    parts: dict[str, str]
     after: str
     nothing: tuple[str, ...]
     review: tuple[str, ...]
@@ -206,12 +204,6 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """What stands before an opinion that is not held."""
-_REMARK = re.compile(
-    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<=[^<>=!]= ))"
-    r"[^.,;:!?=<>–—()\d'\"`“_]*(?=[.,;:!?)–—]|$)",
-    re.IGNORECASE,
-)
-"""What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
 _SAID_AGAIN = re.compile(
     rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') & words('orders')))}|declined|rejected|denied)\b.*?)"
     r"[.,;:?!–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so|nearly|almost|mostly|usually|they're)\s+)*"
@@ -236,8 +228,16 @@ _SHORTEST_RULE = 3
 """Words that stand before a verdict if the rule is said before it."""
 _LINKING = words("linking_a_remark")
 """Words after a verdict with which a rule goes on."""
-_SAY_NOTHING = words("determiners") | words("say_nothing")
-_OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
+_OF_OPINIONS = frozenset(
+    (*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer", "device", "claims")
+)
+
+
+def with_parts(said: str) -> str:
+    """A pattern with the parts of ``opinions.toml`` in their places."""
+    for name, part in _OPINIONS.parts.items():
+        said = said.replace(f"{{{name}}}", part)
+    return said
 
 
 @cache
@@ -245,10 +245,7 @@ def _opinions() -> _Rewordings:
     made = []
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
-            said = entry
-            for name in ("odd", "very", "it", "kind"):
-                said = said.replace(f"{{{name}}}", getattr(_OPINIONS, name))
-            whole = rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
+            whole = rf"(?<![\w'])(?:{with_parts(entry)})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}"
             made.append((whole, "" if verdict == "nothing" else verdict))
     return _Rewordings(made)
 
@@ -263,16 +260,13 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     def plain(match: re.Match[str], verdict: str) -> str:
         said = {token.text for token in tokens_of(match[0]) if len(token.text) > 3} - _OF_OPINIONS - grammar_words()
         is_denied = _DENIED.search(match.string, 0, match.start()) is not None
-        return match[0] if is_denied or said & vocabulary.word_list else f"{' ' * match[0].startswith(' ')}{verdict}"
-
-    def without(match: re.Match[str]) -> str:
-        said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
-        return "" if said and not said & vocabulary.known_words else match[0]
+        spaces = " " * match[0].startswith(" "), " " * match[0].endswith(" ")
+        return match[0] if is_denied or said & vocabulary.word_list else verdict.join(spaces)
 
     text = _opinions().applied(text, lambda verdict: partial(plain, verdict=verdict))
-    text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+    text = _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], text)
     text = _EVERY_THEN.sub(", ", _after_verdict(text, vocabulary))
-    return re.sub(r"[,;:]\s*(?=[,.!?])", "", text)
+    return re.sub(r"\s*[,;:]\s*(?=[,.!?])|\s*[,;:](?=\s+-\s)|\s+(?=,)", "", text)
 
 
 def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
@@ -297,7 +291,9 @@ def _ordinary_words() -> frozenset[str]:
     """The words that the reader, its rewordings and its opinions know."""
     patterns = [rewording["said"] for rewording in _REWORDINGS["rewording"]]
     patterns += [
-        entry for entries in _OPINIONS.model_dump().values() for entry in entries if not isinstance(entries, str)
+        entry
+        for entries in _OPINIONS.model_dump(exclude={"parts", "after"}).values()
+        for entry in [*entries, *_OPINIONS.parts.values()]
     ]
     return grammar_words() | frozenset(re.findall(r"[a-z]{3,}", " ".join(patterns).lower()))
 
