@@ -90,11 +90,11 @@ class Sentence:
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
-        return at < len(self.words) and self.words[at] in some
+        return 0 <= at < len(self.words) and self.words[at] in some
 
     def is_one_of(self, at: int, some: Collection[str]) -> bool:
         """Whether the token at a place is one of a list of words or signs."""
-        return at < len(self.words) and self.words[at] in some
+        return 0 <= at < len(self.words) and self.words[at] in some
 
     def is_mere_word(self, at: int, some: Collection[str]) -> bool:
         """Whether a word of a list stands here that is not a value of a category."""
