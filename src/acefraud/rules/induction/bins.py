@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
@@ -105,9 +105,9 @@ class BinnedFact:
         upper = (Test(self.name, below, float(self.cuts[last - 1])),) if last < self.bins - 1 else ()
         return (*lower, *upper)
 
-    def price(self, inside: BoolArray) -> float:
-        """The nats that it takes to single out the tests of these bins."""
-        (*more, test) = self.tests(inside)
+    def price(self, tests: tuple[Test, ...]) -> float:
+        """The nats that it takes to single out these tests."""
+        (*more, test) = tests
         if test.op is Op.MISSING or self.kind is BinKind.FLAG:
             return 0.0
         if self.kind in (BinKind.WORD, BinKind.GROUP):
@@ -152,6 +152,7 @@ class BinnedTable:
 
     facts: tuple[BinnedFact, ...]
     codes: Codes
+    _priced: dict[tuple[int, bytes], tuple[tuple[Test, ...], float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def cut(cls, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedTable:
@@ -171,17 +172,19 @@ class BinnedTable:
 
     def condition(self, bins: Bins) -> Condition:
         """The condition that holds in rows that are inside for every fact."""
-        return Condition(tuple(self.tests(bins)))
+        return Condition(tuple(test for at, inside in bins.items() for test in self._tests(at, inside)[0]))
 
-    def tests(self, bins: Bins) -> Iterator[Test]:
-        """Its tests, fact by fact."""
-        for at, inside in bins.items():
-            yield from self.facts[at].tests(np.frombuffer(inside, dtype=np.bool_))
+    def _tests(self, at: int, inside: bytes) -> tuple[tuple[Test, ...], float]:
+        """The tests of one fact that hold in these bins, and their price. Trees come to the same bins often."""
+        if (at, inside) not in self._priced:
+            tests = self.facts[at].tests(np.frombuffer(inside, dtype=np.bool_))
+            self._priced[at, inside] = tests, self.facts[at].price(tests)
+        return self._priced[at, inside]
 
     def price(self, bins: Bins) -> float:
         """The nats that it takes to single out these tests among all that the facts allow."""
         facts = float(_LOGS[len(self.facts)])
-        return sum(facts + self.facts[at].price(np.frombuffer(bins[at], dtype=np.bool_)) for at in bins)
+        return sum(facts + self._tests(at, inside)[1] for at, inside in bins.items())
 
     def readable(self, bins: Bins, most_listed: int, *, plain: bool = False) -> bool:
         """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words.
@@ -189,7 +192,7 @@ class BinnedTable:
         A group of values may be longer: it is shown by its size and its largest members. If it must be `plain`, two
         tests and lists of three values are the most.
         """
-        tests = [(test, self.facts[at].kind) for at in bins for test in self.tests({at: bins[at]})]
+        tests = [(test, self.facts[at].kind) for at, inside in bins.items() for test in self._tests(at, inside)[0]]
         kinds = (BinKind.WORD, BinKind.GROUP) if plain else (BinKind.WORD,)
         longest = max(
             (len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind in kinds), default=1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +15,8 @@ _FEW_FACTS = 6
 """Up to this many facts a tree may use all of them."""
 _WORTH_MORE = 0.05
 """The share of its worth that a branch must lose without a test for the test to stay."""
+_BLOCK = 4096
+"""Rows whose masks are worked on together: they stay in the cache."""
 _PULL = 5.0
 """Shrinks the risk of words with few cases when words are ordered."""
 
@@ -38,11 +41,15 @@ class TreeOptions:
     """Whether every condition must be short: at most two tests, and lists of at most three values."""
 
 
+Tests = tuple[tuple[int, bytes], ...]
+"""Which bins are inside, by the position of their facts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A conjunction of bins, and its worth: the log-likelihood that it gains, less the price of its tests."""
 
-    bins: tuple[tuple[int, bytes], ...]
+    bins: Tests
     worth: float
 
 
@@ -68,14 +75,25 @@ def branches(
     count = max(min(len(table.facts), _FEW_FACTS), round(len(table.facts) * options.facts_looked_at))
     facts = np.sort(generator.choice(len(table.facts), count, replace=False))
     grower = _Grower(table, gradient, hessian, facts, options)
-    found = {tuple(sorted(bins.items())) for bins in grower.grow(rows)}
-    pruned = (grower.pruned(dict(bins), rows) for bins in sorted(found))
+    found = sorted({tuple(sorted(bins.items())) for bins in grower.grow(rows)})
+    worths = grower.worths(found, rows)
+    pruned = (_pruned(tests, worths) for tests in found)
     best = {
         branch.bins: branch
         for branch in pruned
         if table.readable(dict(branch.bins), options.most_listed, plain=options.plain)
     }
     return sorted(best.values(), key=lambda branch: (-branch.worth, branch.bins))
+
+
+def _pruned(tests: Tests, worths: Mapping[Tests, float]) -> Branch:
+    """A branch without the tests that are not worth their price."""
+    branch = Branch(tests, worths[tests])
+    shorter = [tests[:at] + tests[at + 1 :] for at in range(len(tests) if len(tests) > 1 else 0)]
+    best = max(shorter, key=worths.__getitem__, default=None)
+    if best is None or worths[best] < branch.worth - _WORTH_MORE * max(branch.worth, 0.0):
+        return branch
+    return _pruned(best, worths)
 
 
 class _Grower:
@@ -86,7 +104,6 @@ class _Grower:
         self._facts, self._options = facts, options
         self._bins = np.array([fact.bins for fact in table.facts])
         self._words = np.array([bool(fact.words) for fact in table.facts])
-        self._worths: dict[tuple[tuple[int, bytes], ...], float] = {}
 
     def grow(self, rows: IntArray) -> Iterator[Bins]:
         """Grow best-first until there are enough leaves."""
@@ -107,26 +124,28 @@ class _Grower:
                 ):
                     live.append(self._node(bins, child))
 
-    def pruned(self, bins: Bins, rows: IntArray) -> Branch:
-        """A branch without the tests that are not worth their price."""
-        branch = Branch(tuple(sorted(bins.items())), self._worth(bins, rows))
-        shorter = ({other: inside for other, inside in bins.items() if other != at} for at in bins if len(bins) > 1)
-        best = max(shorter, key=lambda rest: self._worth(rest, rows), default=None)
-        if best is None or self._worth(best, rows) < branch.worth - _WORTH_MORE * max(branch.worth, 0.0):
-            return branch
-        return self.pruned(best, rows)
-
-    def _worth(self, bins: Bins, rows: IntArray) -> float:
-        """The worth of a branch by itself, cached because branches share their parts."""
-        key = tuple(sorted(bins.items()))
-        if key not in self._worths:
-            inside = rows
-            for at, wanted in key:
-                inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[at][inside]]]
-            g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
-            gained = g * g / (h + self._options.penalty) / 2
-            self._worths[key] = gained - self._options.price * self._table.price(bins)
-        return self._worths[key]
+    def worths(self, found: Sequence[Tests], rows: IntArray) -> dict[Tests, float]:
+        """What each branch and all its parts gain in log-likelihood, less the price of their tests."""
+        parts = sorted(
+            {part for tests in found for size in range(len(tests)) for part in combinations(tests, size + 1)}
+        )
+        place = {part: at for at, part in enumerate(parts)}
+        sums = np.zeros((len(parts), 2))
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            masks = np.empty((len(parts), len(block)), dtype=np.bool_)
+            for at, part in enumerate(parts):
+                last, inside = part[-1]
+                if len(part) == 1:
+                    masks[at] = np.frombuffer(inside, dtype=np.bool_)[self._table.codes[last][block]]
+            for at, part in enumerate(parts):  # in order, so that what a part begins with was there before it
+                if len(part) > 1:
+                    np.logical_and(masks[place[part[:-1]]], masks[place[part[-1:]]], out=masks[at])
+            # Gradients and hessians are cut to units, so that no order of adding them rounds.
+            sums += masks.astype(np.float64) @ np.stack([self._gradient[block], self._hessian[block]], axis=1)
+        gained = np.square(sums[:, 0]) / (sums[:, 1] + self._options.penalty) / 2
+        prices = np.array([self._table.price(dict(part)) for part in parts])
+        return dict(zip(parts, (gained - self._options.price * prices).tolist(), strict=True))
 
     def _node(self, bins: Bins, rows: IntArray) -> _Node:
         facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
@@ -146,13 +165,11 @@ class _Grower:
 
     def _sums(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray) -> FloatArray:
         """Gradient, hessian and row count in each bin of each fact, padded to the widest."""
-        sums = np.zeros((3, len(facts), int(self._bins[facts].max())))
-        for at, fact in enumerate(facts):
-            codes, bins = self._table.codes[fact][rows], self._bins[fact]
-            sums[0, at, :bins] = np.bincount(codes, g, bins)
-            sums[1, at, :bins] = np.bincount(codes, h, bins)
-            sums[2, at, :bins] = np.bincount(codes, minlength=bins)
-        return sums
+        widest = int(self._bins[facts].max())
+        places = (self._table.codes[facts[:, None], rows] + widest * np.arange(len(facts))[:, None]).ravel()
+        size = len(facts) * widest
+        summed = [np.bincount(places, np.tile(numbers, len(facts)), size) for numbers in (g, h)]
+        return np.stack([*summed, np.bincount(places, minlength=size)]).reshape(3, len(facts), widest)
 
     def _best_cuts(self, sums: FloatArray, order: _Order) -> tuple[FloatArray, IntArray]:
         """The best cut of each fact, and its gain."""
