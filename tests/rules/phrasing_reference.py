@@ -46,7 +46,7 @@ def _language(row: Row) -> dict[str, Any]:
 
     def limit(value: float | Multiple) -> float | None:
         if not isinstance(value, tuple):
-            return round(float(value), 10)  # as the reader keeps 5 minutes in hours
+            return float(value)
         other = number(value[1])
         return None if other is None else value[0] * other
 

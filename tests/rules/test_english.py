@@ -18,7 +18,7 @@ from acefraud.display.redaction import visible
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import MOST_OF_A_VALUE, read_condition, say, say_facts, sentence, spoken_number
 
-figures = st.sampled_from([-0.5, 0.0, 0.5, 0.1666666667, 1996.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(
+figures = st.sampled_from([-0.5, 0.0, 0.5, 0.16666666666666666, 1996.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(
     allow_nan=False, allow_infinity=False
 )
 words = st.sampled_from(["FR", 'a "b"', "back\\slash", "this and that", "one, two"]) | st.text(max_size=6).map(visible)
@@ -113,15 +113,15 @@ def test_a_sentence_argues_against_the_base_rate_not_against_one_half(
         ("Year >= 1996", "`Year` at least 1996"),
         ("model_year is 2020", "model_year is 2020"),
         ("orders_per_year > 1996", "orders_per_year above 1,996"),
-        ("card_hours_since_last < 0.1666666667", "time since the card's last transaction below 10 minutes"),
+        ("card_hours_since_last < 0.16666666666666666", "time since the card's last transaction below 10 minutes"),
         ("card_hours_since_last < 1", "time since the card's last transaction below 1 hour"),
         ("card_hours_since_last >= 36", "time since the card's last transaction at least 36 hours"),
         ("card_hours_since_last > 1.5", "time since the card's last transaction above 1.5 hours"),
         ("card_hours_since_last is 0.5", "time since the card's last transaction is 30 minutes"),
-        ("hours_since_login <= 0.1666666667", "hours_since_login at most 10 minutes"),
+        ("hours_since_login <= 0.16666666666666666", "hours_since_login at most 10 minutes"),
         ("hours_since_login <= 0.17", "hours_since_login at most 0.17"),
         ("account_age_days < 0.5", "account younger than 12 hours"),
-        ("device_age_days >= 0.0416666667", "device at least 1 hour old"),
+        ("device_age_days >= 0.041666666666666664", "device at least 1 hour old"),
         ("recent_window_minutes < 0.5", "length of the recent burst below 30 seconds"),
         ("orders_in_24_hours > 0.5", "orders_in_24_hours above 0.5"),
     ],

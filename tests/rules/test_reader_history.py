@@ -9,6 +9,7 @@ from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history import HistoryPlan
+from acefraud.rules.english import read_condition, say
 from acefraud.rules.reader import Vocabulary, read_rule
 
 PLAN = HistoryPlan(entities=("card_id", "user_id", "store_id"), latitude="lat", longitude="lon")
@@ -126,7 +127,7 @@ UNDERSTOOD = {
     ),
     "the card's last transaction was more than 60 days ago": "card_hours_since_last > 1440",
     "card back less than half an hour after its last transaction": "card_hours_since_last < 0.5",
-    "within 10 minutes of the card's last transaction": "card_hours_since_last <= 0.1666666667",
+    "within 10 minutes of the card's last transaction": "card_hours_since_last <= 0.16666666666666666",
     "last transaction of this user was over 30 days back": "user_hours_since_last > 720",
     "store quiet for more than 60 days": "store_hours_since_last > 1440",
     "hours since the card's last transaction below 2": "card_hours_since_last < 2",
@@ -146,7 +147,7 @@ UNDERSTOOD = {
     "an account that has existed for at least 60 days": "days_since_signup_time >= 60",
     "signed up less than 7 days ago": "days_since_signup_time < 7",
     "the account was opened less than a day before the purchase": "days_since_signup_time < 1",
-    "within an hour of signing up": "days_since_signup_time <= 0.0416666667",
+    "within an hour of signing up": "days_since_signup_time <= 0.041666666666666664",
     "women under 25": 'age < 25 and sex is "F"',
     "customers aged between 20 and 30": "age >= 20 and age <= 30",
     "the buyer is 40 or older": "age >= 40",
@@ -286,3 +287,17 @@ def test_the_period_that_was_assumed_is_told() -> None:
 )
 def test_what_may_mean_another_past_is_refused(text: str) -> None:
     assert read_rule(text, WORLD).condition is None
+
+
+@pytest.mark.parametrize(("text", "seconds", "holds"), [
+    ("within 10 seconds of signing up", 10, True),
+    ("within 10 seconds of signing up", 11, False),
+    ("within 50 minutes of signing up", 3000, True),
+    ("signed up less than an hour ago", 3600, False),
+    ("signed up less than an hour ago", 3599, True),
+])  # fmt: skip
+def test_a_period_ends_at_the_very_second(text: str, seconds: int, holds: bool) -> None:
+    condition = read_rule(text, WORLD).condition
+    assert condition is not None
+    assert condition.holds({"days_since_signup_time": seconds * 1_000_000 / 86_400_000_000}) is holds
+    assert read_condition(say(condition)) == condition

@@ -39,7 +39,7 @@ def say(condition: Condition) -> str:
     'merchant category is one of "crypto exchange", "gift cards" and a VPN or proxy'
     >>> say(Condition.parse("amount > 2 * usual_amount and (vpn is true or merchant in list watched)"))
     'amount above 2 times the usual amount and (`merchant` is in list "watched" or a VPN or proxy)'
-    >>> say(Condition.parse("card_hours_since_last < 0.1666666667 and model_year >= 1996"))
+    >>> say(Condition.parse("card_hours_since_last < 0.16666666666666666 and model_year >= 1996"))
     "time since the card's last transaction below 10 minutes and model_year at least 1996"
     """
     if len(condition.parts) == 1 and isinstance(condition.parts[0], AnyOf):
@@ -108,7 +108,7 @@ def say_value(fact: str, value: FactValue | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _part_of_unit(fact, round(value, _READ_DECIMALS)) or _figure(words_for(fact), round(value, 4), fact)
+        return _part_of_unit(fact, value, _SHOWN_DECIMALS) or _figure(words_for(fact), round(value, 4), fact)
     return "unknown" if value is None else quoted(value)
 
 
@@ -196,8 +196,8 @@ _NAMES_UNIT = re.compile(r"(?:^|(?<!\d)_)(day|hour|minute)s(?:_|$)", re.IGNORECA
 """How the name of a fact says its unit. One such as `orders_in_24_hours` names a window."""
 _MOST_PARTS = 200
 """Of a smaller unit: more than this many minutes say less than a fraction of a day."""
-_READ_DECIMALS = 10
-"""Decimals to which "10 minutes" is read for a fact in hours."""
+_SHOWN_DECIMALS = 10
+"""Decimals that are looked at to show a value in hours as "10 minutes". In a condition it must be exactly that."""
 
 
 def _seconds_in(fact: str) -> int:
@@ -206,13 +206,15 @@ def _seconds_in(fact: str) -> int:
     return _SECONDS[named[1].lower()] if named else 0
 
 
-def _part_of_unit(fact: str, value: float) -> str:
+def _part_of_unit(fact: str, value: float, decimals: int | None = None) -> str:
     """A duration as a whole number of a smaller unit, such as "10 minutes"; "" if it is not exact, or needs none."""
     own = _seconds_in(fact) if value > 0 and (value < 1 or value != round(value, 2)) else 0
     for unit, seconds in _SECONDS.items():
         count = round(value * own / seconds)
-        if seconds < own and count <= _MOST_PARTS and round(count * seconds / own, _READ_DECIMALS) == value:
-            return f"{count} {unit}{'' if count == 1 else 's'}"
+        if seconds < own and count <= _MOST_PARTS:
+            off = abs(count * seconds / own - value)
+            if not (off if decimals is None else round(off, decimals)):
+                return f"{count} {unit}{'' if count == 1 else 's'}"
     return ""
 
 
@@ -362,7 +364,7 @@ class _Phrase:
         value = float(Decimal(share) / 100 if share else groups["v"].replace(",", ""))
         if part is not None:
             own, seconds = _seconds_in(fact), _SECONDS[part.lower()]
-            return Test(fact, self.op, round(value * seconds / own, _READ_DECIMALS)) if own > seconds else None
+            return Test(fact, self.op, value * seconds / own) if own > seconds else None
         return Test(fact, self.op, value)
 
 

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, KILOMETRES, Fact, Measure
-from acefraud.rules.reader.quantities import COUNT, bounded, bounds, comparators, counts, figures, limit, numbers
+from acefraud.rules.reader.quantities import (
+    COUNT,
+    bounded,
+    bounds,
+    comparators,
+    counts,
+    figures,
+    limit,
+    numbers,
+    time_in,
+)
 from acefraud.rules.reader.sentence import Bound, Bounds, Entities, Sentence, Tests, remembered
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, PhraseTable, phrases, words
 
@@ -590,7 +600,7 @@ def _for_long(sentence: Sentence, at: int) -> Bounds:
     yield from bounds(sentence, at, _DURATION)
     for figure, end in figures(sentence, sentence.skipped(at, _LAST | {"the"})):
         if figure.unit in HOURS and not figure.at_least:
-            yield limit(Op.AT_LEAST, round(figure.value * HOURS[figure.unit], 10)), end
+            yield limit(Op.AT_LEAST, time_in(Measure.HOURS, figure.value, figure.unit)), end
 
 
 def _last_of_entity(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:

@@ -264,11 +264,15 @@ def value_for(figure: Figure, fact: Fact) -> float | None:
     return figure.value if fits else None
 
 
+def time_in(measure: Measure, value: float, unit: str) -> float:
+    """A period in days or hours, the very number that a fact has after exactly that time."""
+    seconds = value * round(3600 * HOURS[unit])
+    return seconds / (86_400 if measure is Measure.DAYS else 3600)
+
+
 def _duration(value: float, unit: str, measure: Measure) -> float | None:
-    if measure is Measure.DAYS:
-        return round(value * HOURS[unit] / 24, 10)
-    if measure is Measure.HOURS:
-        return round(value * HOURS[unit], 10)
+    if measure in (Measure.DAYS, Measure.HOURS):
+        return time_in(measure, value, unit)
     if measure is Measure.MINUTES and unit in MINUTES:
         return value * MINUTES[unit]
     return value if measure is Measure.YEARS and unit == "year" else None
