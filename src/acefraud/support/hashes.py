@@ -10,6 +10,11 @@ import numpy.typing as npt
 
 Hashes = npt.NDArray[np.uint64]
 
+_LONGEST = 64
+"""Bytes of a text that is hashed as it is; of a longer one, a digest of so many bytes is."""
+_KEYS = np.random.default_rng(0).integers(0, 2**64, _LONGEST // 8, dtype=np.uint64)
+"""A number for each word of 8 bytes, so that their order counts."""
+
 
 def hashes_of(texts: Iterable[str]) -> Hashes:
     """A hash of each text. Two of ten million ids have the same one with a chance of one in half a million.
@@ -17,8 +22,16 @@ def hashes_of(texts: Iterable[str]) -> Hashes:
     >>> hashes_of(["t1", "t2"]).tolist() == [*hashes_of(["t1"]).tolist(), *hashes_of(["t2"]).tolist()]
     True
     """
-    digests = (blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts)
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    encoded = [text.encode(errors="surrogatepass") for text in texts]
+    lengths = np.fromiter(map(len, encoded), dtype=np.uint64, count=len(encoded))
+    for long in np.flatnonzero(lengths > _LONGEST):
+        encoded[long] = blake2b(encoded[long], digest_size=_LONGEST).digest()
+    words = -(-max(1, *map(len, encoded), 0) // 8)
+    padded = np.array(encoded, dtype=f"S{8 * words}").view("<u8").reshape(len(encoded), words)
+    found = mixed(lengths)
+    for at in range(words):
+        found += np.where(lengths > 8 * at, mixed(padded[:, at] ^ _KEYS[at]), np.uint64(0))
+    return mixed(found)
 
 
 def mixed(values: Hashes) -> Hashes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 from zlib import crc32
 
@@ -54,7 +55,7 @@ class KnownCases(Protocol):
     def knowledge(self) -> tuple[FloatArray | None, dict[str, float]]: ...
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class LabelledFacts(ShortRepr):
     """The facts and labels of cases, in the order in which the labels became known."""
 
@@ -105,7 +106,7 @@ class LabelledFacts(ShortRepr):
         """Whether every case has a time."""
         return bool((self.times != UNKNOWN).all())
 
-    @property
+    @cached_property
     def hashes(self) -> Hashes:
         """A hash of each id."""
         return hashes_of(self.ids)

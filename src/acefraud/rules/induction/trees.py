@@ -165,11 +165,13 @@ class _Grower:
 
     def _sums(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray) -> FloatArray:
         """Gradient, hessian and row count in each bin of each fact, padded to the widest."""
-        widest = int(self._bins[facts].max())
-        places = (self._table.codes[facts[:, None], rows] + widest * np.arange(len(facts))[:, None]).ravel()
-        size = len(facts) * widest
-        summed = [np.bincount(places, np.tile(numbers, len(facts)), size) for numbers in (g, h)]
-        return np.stack([*summed, np.bincount(places, minlength=size)]).reshape(3, len(facts), widest)
+        sums = np.zeros((3, len(facts), int(self._bins[facts].max())))
+        for at, fact in enumerate(facts.tolist()):
+            codes = self._table.codes[fact][rows].astype(np.intp)  # once, and not in each of the counts
+            for of_kind, numbers in zip(sums, (g, h, None), strict=True):
+                counts = np.bincount(codes, numbers)
+                of_kind[at, : len(counts)] = counts
+        return sums
 
     def _best_cuts(self, sums: FloatArray, order: _Order) -> tuple[FloatArray, IntArray]:
         """The best cut of each fact, and its gain."""
