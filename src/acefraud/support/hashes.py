@@ -26,7 +26,7 @@ def hashes_of(texts: Iterable[str]) -> Hashes:
     lengths = np.fromiter(map(len, encoded), dtype=np.uint64, count=len(encoded))
     for long in np.flatnonzero(lengths > _LONGEST):
         encoded[long] = blake2b(encoded[long], digest_size=_LONGEST).digest()
-    words = -(-max(1, *map(len, encoded), 0) // 8)
+    words = -(-max(1, max(map(len, encoded), default=0)) // 8)
     padded = np.array(encoded, dtype=f"S{8 * words}").view("<u8").reshape(len(encoded), words)
     found = mixed(lengths)
     for at in range(words):
