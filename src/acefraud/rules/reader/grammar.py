@@ -287,6 +287,9 @@ def is_impossible(condition: Condition) -> bool:
     """
     flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
     has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
+    nights = any({"hour", "weekday"} <= part.facts for part in condition.parts if isinstance(part, AnyOf))
+    if nights and any(isinstance(part, Test) and part.fact == "hour" for part in condition.parts):
+        return True  # "Saturday nights after 22:00": until midnight, or until the morning?
     if ("night", True) in flags and ("hour" in condition.facts or ("weekend", True) in flags):
         return True  # "at night after 10 pm", "weekend nights": which hours, and the nights before or after which days?
     checks = (_has_two_values, _has_odd_bounds, _excludes_every_option, _has_past_of_new)

@@ -144,7 +144,9 @@ def _may_stand_alone(sentence: Sentence, figure: str, start: int, end: int) -> b
 
 
 def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
-    """Whether no other window than the longest is said of what ends here, nor of what is joined to it."""
+    """Whether no other window than the longest is said before, nor of what ends here or what is joined to it."""
+    if windows_said(sentence, at) - {longest}:
+        return False  # "spent 300 in 7 days and that in 4 or more purchases"
     start = end = at
     while end < len(sentence.tokens) and sentence.tokens[end].kind is not Kind.SIGN:
         end += 1

@@ -191,7 +191,9 @@ class Sentence:
     @remembered
     def entity(self, at: int) -> Iterator[tuple[str, int]]:
         """An entity: "the card", "this user", "one device", or "it" if only one was spoken of before."""
-        yield from self.matches(at, self.vocabulary.entities)
+        for name, after in self.matches(at, self.vocabulary.entities):
+            if not (self.is_word(after - 1, "phone") and self.is_word(after, "number")):
+                yield name, after
         if not self.is_word(at, "it", "they", "them"):
             return
         as_object = at > 0 and not self.is_word(at, "they") and self.is_one_of(at - 1, _OF)

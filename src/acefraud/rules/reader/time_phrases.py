@@ -160,7 +160,7 @@ def _weekend(sentence: Sentence, at: int) -> Tests:
 def _parts_of_day(sentence: Sentence, at: int) -> Tests:
     """ "in the evening", "outside office hours", and with their own hours "at night (22-05)" """
     place, negated = _after_not(sentence, at)
-    place = sentence.skipped(place, words("time_links") - {"day"}) if negated else place
+    place = sentence.skipped(place, words("time_links")) if negated else place
     start = sentence.skipped(place, ("early", "late"))
     for part, after in sentence.meanings(start, _PART_NAMES):
         made = [(_hours_between(first, last), end) for first, last, end in _own_hours(sentence, part, after)]
