@@ -201,8 +201,8 @@ class Grammar:
     def _names_age(self, at: int) -> bool:
         """Whether the age of a thing is named here, which is not that of a person: "the vehicle's age"."""
         sentence = self._sentence
-        next_word = at + 1 + sentence.is_word(at + 1, "'s")
-        return sentence.is_word(at, "vehicle", "car") and sentence.is_word(next_word, "age")
+        next_word = sentence.skipped(at + 1, ("'s", "that", "which", "is"))
+        return sentence.is_word(at, "vehicle", "car") and sentence.is_word(next_word, "age", "aged")
 
     def _after_filler(self, at: int, comma: int, fillers: Collection[str]) -> int:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""

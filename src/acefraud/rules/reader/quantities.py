@@ -91,7 +91,7 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
             factor = _SCALES[sentence.tokens[after].text]
             value, scale, after = value * factor, scale * factor, after + 1
         names_currency = sentence.is_one_of(after, _CURRENCIES)
-        if names_currency and sentence.is_word(after + 1, "or", "and", "/") and sentence.is_one_of(after + 2, _CURRENCIES):
+        if names_currency and sentence.is_one_of(sentence.after_joint(after + 1), _CURRENCIES):
             return  # "over 1500 EUR or USD" tells two currencies
         money = first.is_money or names_currency
         yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
