@@ -126,6 +126,8 @@ def test_a_clause_without_a_fact_is_not_passed_over() -> None:
 CHEAP = 'VehiclePrice is "less than 20000"'
 DEAR = 'VehiclePrice in ("more than 69000", "60000 to 69000")'
 WITHIN_30_DAYS = 'Days_Policy_Claim in ("15 to 30", "8 to 15", "none")'
+FROM_40K = 'VehiclePrice in ("40000 to 59000", "60000 to 69000", "more than 69000")'
+WITHIN_A_MONTH = 'Days_Policy_Accident in ("none", "1 to 7", "8 to 15", "15 to 30")'
 WITHIN_A_WEEK = 'Days_Policy_Accident in ("none", "1 to 7")'
 MOVED = 'AddressChange_Claim in ("1 year", "under 6 months")'
 
@@ -156,6 +158,17 @@ MOVED = 'AddressChange_Claim in ("1 year", "under 6 months")'
         ("vehicle under 20k", CHEAP),
         ("price over 60k", DEAR),
         ("old car (more than 7 yrs)", 'AgeOfVehicle is "more than 7"'),
+        ("cars aged 6 years or more", 'AgeOfVehicle in ("6 years", "7 years", "more than 7")'),
+        (
+            "any car over 69k that's less than 3 years old",
+            'VehiclePrice is "more than 69000" and AgeOfVehicle in ("new", "2 years")',
+        ),
+        ("old banger (more than 7 years) but valued at 40,000 or up", f'AgeOfVehicle is "more than 7" and {FROM_40K}'),
+        ("accident in first 30 days of the new policy", WITHIN_A_MONTH),
+        ("no witness and no police report either", "WitnessPresent is false and PoliceReportFiled is false"),
+        ("a car that picks up more than 5 supplements", 'NumberOfSuppliments is "more than 5"'),
+        ("it isn't all perils", 'BasePolicy is not "All Perils"'),
+        ("a driver of a car over 69k that is less than 30 years old", None),
         ("a car of 2-3 years", 'AgeOfVehicle in ("3 years", "2 years")'),
         ("brand new car", 'AgeOfVehicle is "new"'),
         ("young drivers, under 21", "Age < 21"),

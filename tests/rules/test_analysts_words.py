@@ -320,6 +320,32 @@ def test_verdicts_in_other_words(text: str, condition: str, argues: str | None, 
     assert (reading.argues, reading.orders) == (argues, orders)
 
 
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("Payments between 10 and 12 at night are risky", "hour >= 22"),
+        (
+            "Payments during the day on weekdays over 50: decline",
+            "amount > 50 and hour >= 6 and hour < 23 and weekend is false",
+        ),
+        ("Decline amounts over 500. That isn't normal shopping", "amount > 500"),
+        ("Decline amounts over 500, those are not issued any more", "amount > 500"),
+        ("Amounts over 500 in whatever currency: decline", "amount > 500"),
+        ("Payments of 990 to 999, just below our 1000 limit: decline", "amount >= 990 and amount <= 999"),
+        ("Amounts below 50 are almost never fraud", "amount < 50"),
+        ("Never decline below 5, just let it go", "amount < 5"),
+        ("Age is 0 or blank: decline", "age is 0 or age is missing"),
+        ("Friday nights after 22:00: decline", None),
+        ("Amounts over 1500 EUR or USD: decline", None),
+        ("Never decline below 5, review it", None),
+        ("Amounts over 500 are easy", None),
+    ],
+)
+def test_what_a_rule_says_is_kept(text: str, condition: str | None) -> None:
+    reading = read_rule(text, BANK)
+    assert reading.condition == (Condition.parse(condition) if condition else None), reading.problem
+
+
 @pytest.mark.parametrize("word", ["= ", "the ", "is very ", "send it to ", "("])
 def test_a_text_that_is_too_long_is_matched_with_no_pattern(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wording, "reworded", lambda *_: pytest.fail("a pattern was matched"))

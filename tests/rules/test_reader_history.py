@@ -34,6 +34,18 @@ MONTHS: list[dict[str, FactValue]] = [{"month": name} for name in ("Feb", "Mar",
 WORLD = Vocabulary.of(FactCatalog.of(FactTable([ROW, *MONTHS, {"sex": "M", "plan type": "none", "channel": "web"}])))
 
 UNDERSTOOD = {
+    "the card and the store have done business before": "card_new_store is false",
+    "a first meeting of the card and the store": "card_new_store is true",
+    "a card we haven't seen this user with before": "card_new_user is true",
+    "Same card, more than one user id in 24 hours": "card_distinct_user_24h > 1",
+    "Card suddenly busy: more than 50 payments in an hour": "card_count_1h > 50",
+    "the 2nd or later payment on the card in 24h": "card_count_24h >= 1",
+    "third or later payment that day on the card": "card_count_24h >= 2",
+    "more than $500 on one card in 24h": "card_sum_24h > 500",
+    "Sleeping account waking up: card had nothing for 30 days": "card_hours_since_last >= 720",
+    "the card has 3 payments in 24 hours and the amount is over twice the usual": (
+        "card_count_24h >= 3 and card_amount_to_usual > 2"
+    ),
     "a card we have never seen with this user": "card_new_user is true",
     "first time the card shows up at this store": "card_new_store is true",
     "the card has never been to that store": "card_new_store is true",

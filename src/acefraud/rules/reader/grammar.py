@@ -201,8 +201,8 @@ class Grammar:
     def _names_age(self, at: int) -> bool:
         """Whether the age of a thing is named here, which is not that of a person: "the vehicle's age"."""
         sentence = self._sentence
-        next_word = at + 1 + sentence.is_word(at + 1, "'s")
-        return sentence.is_word(at, "vehicle", "car") and sentence.is_word(next_word, "age")
+        next_word = sentence.skipped(at + 1, ("'s", "that", "which", "is"))
+        return sentence.is_word(at, "vehicle", "car") and sentence.is_word(next_word, "age", "aged")
 
     def _after_filler(self, at: int, comma: int, fillers: Collection[str]) -> int:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""
@@ -287,6 +287,9 @@ def is_impossible(condition: Condition) -> bool:
     """
     flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
     has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
+    nights = any({"hour", "weekday"} <= part.facts for part in condition.parts if isinstance(part, AnyOf))
+    if nights and any(isinstance(part, Test) and part.fact == "hour" for part in condition.parts):
+        return True  # "Saturday nights after 22:00": until midnight, or until the morning?
     if ("night", True) in flags and ("hour" in condition.facts or ("weekend", True) in flags):
         return True  # "at night after 10 pm", "weekend nights": which hours, and the nights before or after which days?
     checks = (_has_two_values, _has_odd_bounds, _excludes_every_option, _has_past_of_new)

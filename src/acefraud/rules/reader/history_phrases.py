@@ -154,7 +154,9 @@ def _may_stand_alone(sentence: Sentence, figure: str, start: int, end: int) -> b
 
 
 def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
-    """Whether no other window than the longest is said of what ends here, nor of what is joined to it."""
+    """Whether no other window than the longest is said before, nor of what ends here or what is joined to it."""
+    if windows_said(sentence, at) - {longest}:
+        return False  # "spent 300 in 7 days and that in 4 or more purchases"
     start = end = at
     while end < len(sentence.tokens) and sentence.tokens[end].kind is not Kind.SIGN:
         end += 1
@@ -185,6 +187,9 @@ def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
         if is_usual and (name := f"{entity}_amount_to_usual") in sentence.vocabulary.facts:
             end = after + 1 + sentence.is_word(after + 1, "usual", "average", "mean")
             yield name, end + sentence.is_one_of(end, _USUAL_AMOUNTS)
+    only = sentence.only_before(at) if sentence.is_word(at, "the") else None
+    if only and sentence.is_word(at + 1, "usual") and (name := f"{only}_amount_to_usual") in sentence.vocabulary.facts:
+        yield name, at + 2 + sentence.is_one_of(at + 2, _USUAL_AMOUNTS)
     for start in sentence.after(at, "what"):  # "what the card usually spends"
         only = sentence.only_before(start) if sentence.is_word(start, "it", "he", "she", "they") else None
         for entity, after in [*sentence.entity(start), *([(only, start + 1)] if only else [])]:
@@ -370,7 +375,8 @@ def _count_first(sentence: Sentence, at: int) -> Tests:
     for bound, after in bounds(sentence, at, _SUM):  # "more than 20 million in 24 hours on the account"
         said = [figure for index in range(at, after) for figure, _ in numbers(sentence, index)]
         if any(figure.is_money or figure.scale > 1 for figure in said):
-            yield from _in_window_of_entity(sentence, "sum", bound, after)
+            of_all = sentence.skipped(0) == at  # "a purchase over $500 on the device in 24 hours" may be one of them
+            yield from (_of_entity if of_all else _in_window_of_entity)(sentence, "sum", bound, after)
     for bound, after in _numbers_of(sentence, at):
         counted = [(figure, then, True) for figure, then in _counted(sentence, after)]
         differ = sentence.is_one_of(after, _DIFFERENT) or sentence.is_word(at - 1, "(")
@@ -545,6 +551,8 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
     if sentence.is_word(first, "second") and sentence.is_one_of(first + 1, TRANSACTIONS):
         for bound, end in _only_upper(bounds(sentence, sentence.skipped(first + 2, ("in",)), _DURATION)):
             yield from ((entity, bound, then) for entity, then in _owner_after(sentence, end))
+        for entity, then in sentence.entity(sentence.skipped(first + 2, BELONGS)):
+            yield from ((entity, bound, end) for bound, end in _only_upper(bounds(sentence, then, _DURATION)))
 
 
 def _was_ago(sentence: Sentence, at: int) -> Bounds:
@@ -691,14 +699,23 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
                 last = sentence.after_one_of(sentence.skipped(then, ("is", "be")), phrases("last_used"))
                 if (fact := _from_last(sentence, entity, "km")) is not None and last:
                     yield bound(fact.name), last[0]
-        for entity, after in _owners_of(sentence, away + 1) if sentence.is_word(away, "from") else ():
-            final = _last_transaction(sentence, after) or next(iter(sentence.after_one_of(after, _LAST_PLACE)), None)
-            if (fact := _from_last(sentence, entity, "km")) is not None and final is not None:
-                yield bound(fact.name), final
+    yield from _since_last(sentence, at)
+
+
+def _since_last(sentence: Sentence, at: int) -> Tests:
+    """ "500 km away from the card's last place", "900 km/h since its last payment" """
+    for unit, measure, signs in (("km", Measure.KM, KILOMETRES), ("kmh", Measure.KMH, _SPEEDS)):
+        for bound, end in bounds(sentence, at, Fact("", "number", measure)):
+            start = end + sentence.is_word(end, "away", "off")
+            is_from = sentence.tokens[end - 1].text in signs and sentence.is_word(start, "from", "since")
+            for entity, after in _owners_of(sentence, start + 1) if is_from else ():
+                final = _last_transaction(sentence, after) or sentence.past(after, *_LAST_PLACE)
+                if (fact := _from_last(sentence, entity, unit)) is not None and final > after:
+                    yield bound(fact.name), final
 
 
 def _owners_of(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
-    return sentence.owner(sentence.skipped(at, BELONGS | DETERMINERS))
+    return sentence.owner(sentence.skipped(at, BELONGS))
 
 
 def _from_last(sentence: Sentence, entity: str, unit: str) -> Fact | None:
@@ -780,7 +797,7 @@ def new_pair_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of whether an entity is new, or new to another one, that begins here."""
     yield from _seen_tests(sentence, at)
     for entity, after in sentence.entity(at):
-        yield from _is_new_to(sentence, entity, after)
+        yield from _is_new_to(sentence, entity, after, sentence.only_before(at))
         yield from _was_seen(sentence, entity, after)
         yield from _never_seen(sentence, entity, after)
         place = sentence.skipped(sentence.skipped(after, _WITH_NEW))
@@ -790,12 +807,13 @@ def new_pair_tests(sentence: Sentence, at: int) -> Tests:
     yield from _comes_with_new(sentence, at)
 
 
-def _is_new_to(sentence: Sentence, entity: str, at: int) -> Tests:
-    """ "(a card) that is not new to the merchant" """
+def _is_new_to(sentence: Sentence, entity: str, at: int, before: str | None = None) -> Tests:
+    """ "(a card) that is not new to the merchant", or to "it", the one that was spoken of before"""
     start, negated = _after_not(sentence, at)
     is_new = sentence.is_word(start, "new", "unknown")
     if is_new and sentence.is_word(start + 1, "to", "for", "on", "at", "with"):
-        for other, end in sentence.entity(start + 2):
+        it = [(before, start + 3)] if before is not None and sentence.is_word(start + 2, "it") else []
+        for other, end in it or sentence.entity(start + 2):
             yield from _is_new(sentence, other, entity, not negated, end)
 
 

@@ -67,7 +67,7 @@ def _further(sentence: Sentence, fact: Fact, first: Condition, at: int) -> Tests
         return
     join = Condition.any_of if sentence.is_word(at, "or") else Condition.all_of
     if sentence.is_word(at, "or"):
-        for end in sentence.after(at + 1, "missing", "unknown", "not known", "is missing", "is unknown"):
+        for end in sentence.after_one_of(sentence.after_be(at + 1)[-1], phrases("unknown")):
             yield join([first, Condition.of(Test(fact.name, Op.MISSING))]), end
     for place in sentence.after_be(at + 1):
         for second, end in (*bounded(sentence, place, fact), *_pairs(sentence, fact, place)):
@@ -76,7 +76,7 @@ def _further(sentence: Sentence, fact: Fact, first: Condition, at: int) -> Tests
 
 def _said_of(sentence: Sentence, fact: Fact, at: int, *, bare: bool = False) -> Tests:
     """What may be said of a number here. A number alone is an equality, if `bare` allows that."""
-    yield from bounded(sentence, at, fact, bare=bare and fact.measure in (Measure.PLAIN, Measure.COUNT))
+    yield from bounded(sentence, at, fact, bare=bare and fact.measure in (Measure.PLAIN, Measure.COUNT, Measure.YEARS))
     yield from _pairs(sentence, fact, at)
     yield from _percent_or_more(sentence, fact, at)
     yield from _multiple_or_more(sentence, fact, at)

@@ -91,6 +91,8 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
             factor = _SCALES[sentence.tokens[after].text]
             value, scale, after = value * factor, scale * factor, after + 1
         names_currency = sentence.is_one_of(after, _CURRENCIES)
+        if names_currency and sentence.is_one_of(sentence.after_joint(after + 1), _CURRENCIES):
+            return  # "over 1500 EUR or USD" tells two currencies
         money = first.is_money or names_currency
         yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
     elif half_dozen := sentence.after(at, "half a dozen"):

@@ -91,7 +91,7 @@ def _between(tokens: Tokens, at: int) -> bool:
     """Whether a token may stand between two words of one conclusion: "flag it for review", "fine, accept"."""
     token = tokens[at]
     if token.kind is Kind.SIGN:
-        return token.text in ",.:;"
+        return token.text in ",.:;-–—"
     return token.kind is Kind.WORD and (token.text in _BEFORE or token.text in _INSIDE or token.text in _AFTER)
 
 
@@ -435,6 +435,8 @@ def _odd_words(sentence: Sentence) -> list[str]:
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
     for index in range(len(tokens)):
         for end in sentence.after_one_of(index, phrases("not_honoured")):
+            if sentence.matches(end - 1, vocabulary.values, exact=True) and sentence.is_word(end - 1, "all"):
+                continue  # "not all perils"
             return [" ".join(token.shown for token in tokens[index:end])]
     odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
     names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()

@@ -28,6 +28,7 @@ _JOINTS = frozenset("-–—/&")
 """Signs inside a name, as in "Sedan - Liability"."""
 _OWNERS = words("owners")
 _OPENINGS = ("if", "when", "where", "whenever", "once", "for", "the", "a", "an", "this", "any")
+_VERBS = ("is", "has", "do", "bought", "made", "spent")
 _OF = ("on", "of", "by", "with", "for", "from", "at")
 _SEVERAL = (
     ("both", "and", "all"), ("either", "or", "any"), ("neither", "nor", "none"), ("", "or", "any"), ("", "and", "all"),
@@ -191,11 +192,13 @@ class Sentence:
     @remembered
     def entity(self, at: int) -> Iterator[tuple[str, int]]:
         """An entity: "the card", "this user", "one device", or "it" if only one was spoken of before."""
-        yield from self.matches(at, self.vocabulary.entities)
+        for name, after in self.matches(at, self.vocabulary.entities):
+            if not (self.is_word(after - 1, "phone") and self.is_word(after, "number")):
+                yield name, after
         if not self.is_word(at, "it", "they", "them"):
             return
         as_object = at > 0 and not self.is_word(at, "they") and self.is_one_of(at - 1, _OF)
-        as_subject = self.is_word(at, "it", "they") and self.is_word(at + 1, "is", "has", "do")
+        as_subject = self.is_word(at, "it", "they") and self.is_one_of(at + 1, _VERBS)
         if (as_object or as_subject) and (only := self.only_before(at)) is not None:
             yield only, at + 1
 

@@ -160,7 +160,7 @@ def _weekend(sentence: Sentence, at: int) -> Tests:
 def _parts_of_day(sentence: Sentence, at: int) -> Tests:
     """ "in the evening", "outside office hours", and with their own hours "at night (22-05)" """
     place, negated = _after_not(sentence, at)
-    place = sentence.skipped(place, words("time_links") - {"day"}) if negated else place
+    place = sentence.skipped(place, words("time_links")) if negated else place
     start = sentence.skipped(place, ("early", "late"))
     for part, after in sentence.meanings(start, _PART_NAMES):
         made = [(_hours_between(first, last), end) for first, last, end in _own_hours(sentence, part, after)]
@@ -475,6 +475,9 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
     is_range = sentence.is_word(place + 1, "to") and not (
         sentence.tokens[place].is_money if place < len(sentence.tokens) else True
     )
+    things = [word for word in sentence.said(0, start) if word in _BEFORE_AGE or word in words("aged_things")]
+    if not is_person and things and things[-1] not in _BEFORE_AGE:
+        return  # "a car over 69k that is less than 3 years old"
     before = start - 1 - ((no_amount or is_range) and start > 1 and sentence.is_word(start - 1, ","))
     named = is_person or (before >= 0 and sentence.is_one_of(before, _BEFORE_AGE))
     named = named or sentence.has_word(max(0, start - 1), place, "aged", "age")

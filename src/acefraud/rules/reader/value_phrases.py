@@ -327,15 +327,18 @@ def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
     if new is not None and sentence.is_word(start, "new"):
         for _, end in sentence.matches(start + 1, things):
             yield among(fact.name, [new]), end
-    for _, after in sentence.matches(at, things):
+    before = [word for word in sentence.said(0, at) if word in PEOPLE or word in words("aged_things")]
+    is_subject = sentence.is_word(at, "that", "which") and (*before[-1:],) in things  # "a car over 69k that is ..."
+    for after in (*(after for _, after in sentence.matches(at, things)), *([at] if is_subject else ())):
         for place in sentence.after_be(after):
             if new is not None and sentence.is_word(place, "new") and place > after:
                 yield among(fact.name, [new]), place + 1
-            for condition, end in _said_of_bands(sentence, place, fact):
+            start = place + sentence.is_word(place, "aged")
+            for condition, end in _said_of_bands(sentence, start, fact):
                 is_old = sentence.is_word(end, "old")
                 is_age = (
                     is_old
-                    or sentence.is_word(place - 1, "of")
+                    or sentence.is_word(start - 1, "of", "aged")
                     or sentence.has_word(place, end, "older", "newer", "younger")
                 )
                 if is_age and sentence.has_word(place, end, *HOURS):
@@ -349,7 +352,7 @@ def _is_worth(sentence: Sentence, fact: Fact, at: int) -> Tests:
         return
     before = (meaning for meaning in sentence.vocabulary.values.get(sentence.said(at - 1, at), ()) if at)
     is_vehicle = any({"make", "vehicle"}.intersection(sentence.vocabulary.facts[one.fact].words) for one in before)
-    after = start + 1 if sentence.is_one_of(start, _VEHICLES) else at
+    after = start + 1 if sentence.is_one_of(start, _VEHICLES) else sentence.past(at, "worth", "valued at", "priced at")
     for place in sentence.after_be(after) if is_vehicle or after > at else ():  # "sedans under 20000"
         for condition, end in _said_of_bands(sentence, place, fact):
             if any(figure.kind is Kind.NUMBER and figure.value >= 1e3 for figure in sentence.tokens[place:end]):

@@ -332,10 +332,12 @@ def _is_misspelt(word: str, meant: str) -> bool:
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
     """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
-    known = vocabulary.known_words
+    known = vocabulary.known_words | words("not_misspelt")
     return [
         replace(token, text=meant)
-        if token.kind is Kind.WORD and token.text not in known and (meant := _nearest(token.text, vocabulary))
+        if token.kind is Kind.WORD
+        and token.text not in known | words("not_misspelt")
+        and (meant := _nearest(token.text, vocabulary))
         else token
         for token in tokens
     ]
