@@ -208,7 +208,8 @@ def _is_cut(sentence: Sentence, part: Part, chunk: tuple[int, int]) -> bool:
     tests = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and not HISTORY_NAME.fullmatch(leaf.fact)]
     is_number = any(isinstance(leaf.value, float) and leaf.fact not in TIME_FACTS for leaf in tests)
     is_turned = sentence.has_word(first, last, *_TURNING) and sentence.said(first, last) != ("either",)
-    if (is_before and sentence.has_word(first, last, *_NEGATIONS)) or (is_turned and (is_before or is_number)):
+    is_turned = is_turned and (is_before or is_number or sentence.is_word(first, "else", "other", "than"))
+    if is_turned or (is_before and sentence.has_word(first, last, *_NEGATIONS)):
         return True
     nearby = range(first, last)
     if _valued([part]):
@@ -326,8 +327,9 @@ def _suggested(
         numbers = [at for at in range(start, end) if sentence.tokens[at].kind is Kind.NUMBER]
         left_out += sum(not sentence.is_one_of(at + 1, HOURS) for at in numbers) or (0.5 if is_remark else 1)
     apart = (place for place in range(len(sentence.tokens)) if place not in covered)
-    if not parts or len(parts) < left_out or any(sentence.is_one_of(place, _DENIALS) for place in apart):
-        return  # without its exception or negation a rule would be turned round
+    is_turned = any(sentence.is_one_of(at, _DENIALS) or sentence.after(at, "of these", "of those") for at in apart)
+    if not parts or len(parts) < left_out or is_turned:
+        return  # without its exception or negation a rule would be turned round, and "two of these" are not all
     valued, nearby = _valued(parts), [at for chunk in unread for at in range(*chunk)]
     unsaid = {fact.name for at in nearby for fact, _ in sentence.facts(at, "category")}
     if len(set(valued)) < len(valued) or unsaid.intersection(valued):
@@ -352,15 +354,14 @@ def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
     """What can be said of the facts that an unread part names, with its number or value; else only their names."""
     said, facts, nearby = set(sentence.said(start, end)), sentence.vocabulary.facts, range(start, end)
     for name, place in _named(sentence, start, end).items():
-        limits = [(abs(at - place), each) for at in nearby for each, _ in bounds(sentence, at, facts[name])]
-        values = [value for at in nearby if (value := sentence.value(facts[name], at))]
+        fact = facts[name]
+        near = sorted(nearby, key=lambda at: abs(at - place))
+        limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
+        limits += [among(name, [value[0]]) for at in near if (value := sentence.value(fact, at))]
         if said & words("unknown"):
             yield f"'{say(Condition.of(Test(name, Op.MISSING)))}'"
-        elif said & {*_DENIALS} or facts[name].kind == "flag" or not (limits or values):
-            yield f"`{name}`"
         else:
-            is_number = facts[name].kind == "number"
-            yield f"'{say(min(limits, key=itemgetter(0))[1](name) if is_number else among(name, [values[0][0]]))}'"
+            yield f"`{name}`" if not limits or said & {*_DENIALS} else f"'{say(limits[0])}'"
 
 
 def _named(sentence: Sentence, start: int, end: int) -> dict[str, int]:
@@ -374,12 +375,13 @@ def _named(sentence: Sentence, start: int, end: int) -> dict[str, int]:
         names = [fact.name for fact, _ in sentence.facts(at, "number", "flag", "category")]
         is_age = not _is_counted(sentence, at) and word not in _NOT_SHOWN | PEOPLE
         for age in vocabulary.ages if is_age else ():
-            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if word in told]
+            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if told[:1] == (word,)]
         names += [name for name, fact in vocabulary.facts.items() if fact.words[:1] == (word,) and said > {*fact.words}]
-        valued = sentence.matches(at, vocabulary.values, exact=True)
-        names += [each.fact for meant, after in valued if after > at + 1 for each in meant]
+        for meant, after in sentence.matches(at, vocabulary.values, exact=True):
+            is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
+            names += [each.fact for each in meant if is_clear]
         odd = TIME_FACTS | ({"amount"} if said & _TURNING else set())
-        named |= {name: at for name in names if name not in odd and name.lower() not in HOURS}
+        named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
     return named
 
 
@@ -398,12 +400,14 @@ def _past_fact(sentence: Sentence, start: int, end: int) -> str:
         "km/h": "kmh_from_last",
         "km": "km_from_last",
     }
-    names = [f"{owners[0]}_{singles[unit]}" for unit in units & singles.keys()]
+    names = [f"{owners[0]}_{singles[unit]}" for unit in units & singles.keys() if not counted]
     said = [f"distinct_{name}" for name in counted]
     said += [figure for at in range(start, end) for figure, _ in sentence.meanings(at, _FIGURES)]
     said += ["sum"] * any(token.is_money for token in sentence.tokens[start:end])
-    said += ["count"] * (bool(units) and sentence.has_word(start, end, *TRANSACTIONS))
-    said = ["known_fraud_share"] if {"known_frauds", "known_fraud_share"} <= {*said} else said
+    counts = (at for at in range(start, end) if sentence.is_one_of(at, TRANSACTIONS))
+    said += ["count"] * any(_is_counted(sentence, at) for at in counts)
+    if "known_fraud_share" in said:  # "half" is a share only of frauds
+        said.remove("known_fraud_share" if "known_frauds" not in said else "known_frauds")
     hours = windows_said(sentence.part(start, end)) or windows_said(sentence)
     windows = sentence.vocabulary.windows.get(f"{owners[0]}_{(said or [''])[0]}", {})
     names += [fact.name for each, fact in windows.items() if {each} == hours]
