@@ -178,12 +178,12 @@ def _is_as_said(sentence: Sentence, part: Part, windows: set[float], asked: _Ask
         return False  # "cars aged 6 years" says nothing about the driver
     if any(sentence.facts(at, "category", "number") for at in range(start, end)):
         return True
-    numbers = [token for token in sentence.tokens[start:end] if token.kind is Kind.NUMBER]
-    is_money = any(token.is_money for token in numbers) or sentence.is_one_of(end, words("currencies"))
+    limits = [token for token in sentence.tokens[start:end] if token.kind is Kind.NUMBER]
+    is_money = any(token.is_money for token in limits) or sentence.is_one_of(end, words("currencies"))
     if condition.facts == {"amount"} and not is_money:  # "more than 3 (users)", "4k (in 24 hours)"
         following = sentence.token(end) if end not in asked.places else None
         goes_on = following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
-        return not goes_on and all(token.value >= _LEAST_AMOUNT for token in numbers)
+        return not goes_on and all(token.value >= _LEAST_AMOUNT for token in limits)
     for at in range(start, end) if _valued([part]) else ():  # "dinner", "4 hrs", "same"
         token = sentence.tokens[at]
         is_vague = sentence.is_value(at) and (token.text in DETERMINERS or len(token.text) < _SHORTEST)
@@ -250,8 +250,11 @@ _CORE, _MILD = words("decline") | words("approve") | words("review"), words("mil
 _DECLINING = words("decline") & words("orders")
 _ASKS, _TURNING, _VEHICLES = words("asks_for_a_person"), words("turning"), words("same_vehicle")
 _LOOSE = (FILLERS | _NOT_SHOWN | DETERMINERS) - {"and", "or", "but", "if", "when", "where", "unless", "who", "which"}
-_KEPT = ("sum", "mean", "max", "known_frauds", "known_fraud_share")
-_FIGURES = PhraseList.of_lists({f"{figure}_said": figure for figure in _KEPT})
+_BOUNDING = {"more", "less", "over", "under", "above", "below", "least", "most"}
+_FROM_LAST = {"km/h": "kmh_from_last", "km": "km_from_last"}
+_FIGURES = PhraseList.of_lists(
+    {f"{name}_said": name for name in ("sum", "mean", "max", "known_frauds", "known_fraud_share")}
+)
 _SHORTEST = 3
 """Letters of a word in lower case that may be a value; words of a part that is more than a remark."""
 _NEGATIONS = ("no", "not", "without", "never", "neither", "nor", "nobody")
@@ -324,8 +327,8 @@ def _suggested(
     left_out = float(asked.verdict is Verdict.APPROVE)
     for start, end in unread:  # each number but those of windows may be a condition; a remark is half a one
         is_remark = end - start < _SHORTEST and sentence.vocabulary.word_list.isdisjoint(sentence.said(start, end))
-        numbers = [at for at in range(start, end) if sentence.tokens[at].kind is Kind.NUMBER]
-        left_out += sum(not sentence.is_one_of(at + 1, HOURS) for at in numbers) or (0.5 if is_remark else 1)
+        places = [at for at in range(start, end) if sentence.tokens[at].kind is Kind.NUMBER]
+        left_out += sum(not sentence.is_one_of(at + 1, HOURS) for at in places) or (0.5 if is_remark else 1)
     apart = (place for place in range(len(sentence.tokens)) if place not in covered)
     is_turned = any(sentence.is_one_of(at, _DENIALS) or sentence.after(at, "of these", "of those") for at in apart)
     if not parts or len(parts) < left_out or is_turned:
@@ -352,37 +355,29 @@ def _suggested(
 
 def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
     """What can be said of the facts that an unread part names, with its number or value; else only their names."""
-    said, facts, nearby = set(sentence.said(start, end)), sentence.vocabulary.facts, range(start, end)
-    for name, place in _named(sentence, start, end).items():
-        fact = facts[name]
-        near = sorted(nearby, key=lambda at: abs(at - place))
+    vocabulary, said, nearby = sentence.vocabulary, set(sentence.said(start, end)), range(start, end)
+    past, odd = _past_fact(sentence, start, end), TIME_FACTS | ({"amount"} if said & _TURNING else set())
+    named = {past: start} if past else {}
+    for at in nearby if not past else ():
+        word = sentence.tokens[at].text
+        names = [fact.name for fact, _ in sentence.facts(at, "number", "flag", "category")]
+        names += [name for name, fact in vocabulary.facts.items() if fact.words[:1] == (word,) and said > {*fact.words}]
+        is_age = not _is_counted(sentence, at) and word not in _NOT_SHOWN | PEOPLE
+        for age in vocabulary.ages if is_age else ():
+            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if told[:1] == (word,)]
+        for meant, after in sentence.matches(at, vocabulary.values, exact=True):
+            is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
+            names += [each.fact for each in meant if is_clear]
+        named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
+    for name, place in named.items():
+        fact, near = vocabulary.facts[name], sorted(nearby, key=lambda at: abs(at - place))
         limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
-        limits += [among(name, [value[0]]) for at in near if (value := sentence.value(fact, at))]
+        values = [value[0] for at in near if (value := sentence.value(fact, at))]
+        limits += [among(name, [value]) for value in values if said & _BOUNDING <= {*value.split()}]
         if said & words("unknown"):
             yield f"'{say(Condition.of(Test(name, Op.MISSING)))}'"
         else:
             yield f"`{name}`" if not limits or said & {*_DENIALS} else f"'{say(limits[0])}'"
-
-
-def _named(sentence: Sentence, start: int, end: int) -> dict[str, int]:
-    """The facts that an unread part names, each with a place where it does."""
-    vocabulary, said = sentence.vocabulary, set(sentence.said(start, end))
-    if past := _past_fact(sentence, start, end):
-        return {past: start}
-    named = dict[str, int]()
-    for at in range(start, end):
-        word = sentence.tokens[at].text
-        names = [fact.name for fact, _ in sentence.facts(at, "number", "flag", "category")]
-        is_age = not _is_counted(sentence, at) and word not in _NOT_SHOWN | PEOPLE
-        for age in vocabulary.ages if is_age else ():
-            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if told[:1] == (word,)]
-        names += [name for name, fact in vocabulary.facts.items() if fact.words[:1] == (word,) and said > {*fact.words}]
-        for meant, after in sentence.matches(at, vocabulary.values, exact=True):
-            is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
-            names += [each.fact for each in meant if is_clear]
-        odd = TIME_FACTS | ({"amount"} if said & _TURNING else set())
-        named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
-    return named
 
 
 def _past_fact(sentence: Sentence, start: int, end: int) -> str:
@@ -396,11 +391,8 @@ def _past_fact(sentence: Sentence, start: int, end: int) -> str:
         return ""
     units = {figure.unit for at in range(start, end) for figure, _ in figures(sentence, at)}
     is_ago = not units.isdisjoint(HOURS) and sentence.has_word(start, end, "ago", "apart", "since", "used")
-    singles = dict.fromkeys(HOURS if is_ago else (), "hours_since_last") | {
-        "km/h": "kmh_from_last",
-        "km": "km_from_last",
-    }
-    names = [f"{owners[0]}_{singles[unit]}" for unit in units & singles.keys() if not counted]
+    singles = {**_FROM_LAST, **dict.fromkeys(HOURS if is_ago else (), "hours_since_last")}
+    names = [f"{owners[0]}_{singles[unit]}" for unit in singles if unit in units and not counted]
     said = [f"distinct_{name}" for name in counted]
     said += [figure for at in range(start, end) for figure, _ in sentence.meanings(at, _FIGURES)]
     said += ["sum"] * any(token.is_money for token in sentence.tokens[start:end])
