@@ -26,6 +26,7 @@ MOST_SUGGESTIONS = 3
 _LEAST_AMOUNT = 50
 """A smaller number is not shown as an amount, unless it is said to be one."""
 _WINDOWS = {1.0: "1 hour", 24.0: "24 hours", 168.0: "7 days", 720.0: "30 days"}
+Chunks = Sequence[tuple[int, int]]
 Part = tuple[int, int, Condition]
 """Where words that were read begin and end, and what they say."""
 
@@ -121,6 +122,10 @@ def _quoted(words: Sequence[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
+def _texts(said: str) -> set[str]:
+    return {token.text for token in tokens_of(said) if token.kind is Kind.WORD}
+
+
 class _Asked(NamedTuple):
     """What a rule asks for, as far as its words leave no doubt, and where they stand."""
 
@@ -133,22 +138,19 @@ class _Asked(NamedTuple):
 def _asked(sentence: Sentence) -> _Asked:
     """What all verdicts of a sentence ask for together. A request for a person is never turned into a decline."""
     every = list(conclusions(sentence.tokens))
-    firm = [found for found in every if _CORE.intersection(sentence.said(found.start, found.end)) - _MILD] or every
+    firm = [found for found in every if _CORE.intersection(sentence.said(found.start, found.end))] or every
     places = frozenset(place for found in firm for place in range(found.start, found.end))
     ways = {found.orders or found.argues for found in firm}
-    orders_no = any(_DECLINING.intersection(sentence.said(found.start, found.end)) for found in firm)
-    if ways == {Verdict.REVIEW, Verdict.DECLINE} and not orders_no:
+    if ways == {Verdict.REVIEW, Verdict.DECLINE} and not any(sentence.is_one_of(at, _DECLINING) for at in places):
         ways = {Verdict.REVIEW}  # "is odd, I want it reviewed"
     others = [at for at, token in enumerate(sentence.tokens) if at not in places and token.shown.lower() == token.text]
     named = {*_ASKS, "otherwise", "instead"} - (sentence.vocabulary.word_list - PEOPLE)
     is_unclear = any(sentence.is_one_of(at, named) and not sentence.is_word(at - 1, *_DENIALS) for at in others)
-    verdict = next(iter(ways)) if len(ways) == 1 else None
-    is_unclear = (is_unclear and verdict is not Verdict.REVIEW) or any(found.spares for found in every)
-    if verdict is None or is_unclear:
+    verdict = next(iter(ways)) if len(ways) == 1 and not any(found.spares for found in every) else None
+    if verdict is None or (is_unclear and verdict is not Verdict.REVIEW):
         return _Asked(places)
-    always = "always " * all(found.always is not None for found in firm)
-    is_order = any(found.orders for found in firm)
-    return _Asked(places, verdict, f"{always}{verdict.lower()} {{}}" if is_order else f"{{}}: {verdict.lower()}")
+    always, said = "always " * all(found.always is not None for found in firm), verdict.lower()
+    return _Asked(places, verdict, f"{always}{said} {{}}" if any(found.orders for found in firm) else f"{{}}: {said}")
 
 
 def _parts(sentence: Sentence, asked: _Asked) -> list[Part]:
@@ -187,7 +189,7 @@ def _is_as_said(sentence: Sentence, part: Part, windows: set[float], asked: _Ask
     for at in range(start, end) if _valued([part]) else ():  # "dinner", "4 hrs", "same"
         token = sentence.tokens[at]
         is_vague = sentence.is_value(at) and (token.text in DETERMINERS or len(token.text) < _SHORTEST)
-        is_respelt = token.shown.islower() and token.text not in (*_texts(token.shown), token.shown)
+        is_respelt = token.shown.islower() and token.text not in _texts(token.shown) | {token.shown}
         if token.kind is Kind.WORD and (is_respelt or (is_vague and not token.shown.isupper())):
             return False
     return True
@@ -212,9 +214,9 @@ def _is_cut(sentence: Sentence, part: Part, chunk: tuple[int, int]) -> bool:
     if is_turned or (is_before and sentence.has_word(first, last, *_NEGATIONS)):
         return True
     nearby = range(first, last)
+    others = (fact.name for at in nearby for fact, _ in sentence.facts(at, "category"))
     if _valued([part]):
-        others = {fact.name for at in nearby for fact, _ in sentence.facts(at, "category")}
-        return is_before and bool(others - condition.facts)
+        return is_before and not condition.facts.issuperset(others)
     has_number = any(sentence.tokens[at].kind is Kind.NUMBER or comparators(sentence, at) for at in nearby)
     has_owner = any(sentence.entity(at) or sentence.is_one_of(at, HOURS) for at in nearby)
     is_missing = any(leaf.op is Op.MISSING for leaf in tests)  # "no fault | on our side"
@@ -246,7 +248,7 @@ def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
 
 _ENTITY_NOUNS, _DATES, _NOT_SHOWN = words("entity_nouns"), words("dates"), words("not_shown")
 _AFTER_AMOUNT = words("or") | words("after_amount")
-_CORE, _MILD = words("decline") | words("approve") | words("review"), words("mild_verdicts")
+_CORE = (words("decline") | words("approve") | words("review")) - words("mild_verdicts")
 _DECLINING = words("decline") & words("orders")
 _ASKS, _TURNING, _VEHICLES = words("asks_for_a_person"), words("turning"), words("same_vehicle")
 _LOOSE = (FILLERS | _NOT_SHOWN | DETERMINERS) - {"and", "or", "but", "if", "when", "where", "unless", "who", "which"}
@@ -261,7 +263,7 @@ _NEGATIONS = ("no", "not", "without", "never", "neither", "nor", "nobody")
 _DENIALS = (*_NEGATIONS, "unless", "except", "but", "otherwise", "only")
 
 
-def _missing(sentence: Sentence, unread: Sequence[tuple[int, int]], rule: ReadRule, asked: _Asked) -> Iterator[str]:
+def _missing(sentence: Sentence, unread: Chunks, rule: ReadRule, asked: _Asked) -> Iterator[str]:
     """Why a part cannot be read, where that can be told, and what can be said of what it names."""
     vocabulary = sentence.vocabulary
     yield from _missing_lists(sentence)
@@ -272,7 +274,7 @@ def _missing(sentence: Sentence, unread: Sequence[tuple[int, int]], rule: ReadRu
     if dates and "month" not in named:
         yield "No fact here tells the date or the month; the hour and the weekday can be used where rows have a time."
     known = vocabulary.word_list | GRAMMAR_WORDS | words("lists_by_name")
-    odd = [said for said in rule.not_understood if len(tokens_of(said)) < _SHORTEST and not known >= {*_texts(said)}]
+    odd = [said for said in rule.not_understood if len(tokens_of(said)) < _SHORTEST and not known >= _texts(said)]
     if odd:
         nearest = nearest_facts([word for word in odd if len(word) > _SHORTEST], vocabulary, 3)
         means = f" Nearest in meaning: {', '.join(f'`{name}`' for name in nearest)}." if nearest else ""
@@ -315,13 +317,7 @@ def _missing_lists(sentence: Sentence) -> Iterator[str]:
             yield f"There is no list '{named[0]}': {there}. `acefraud lists create` makes one."
 
 
-def _texts(said: str) -> list[str]:
-    return [token.text for token in tokens_of(said) if token.kind is Kind.WORD]
-
-
-def _suggested(
-    text: str, sentence: Sentence, parts: Sequence[Part], unread: Sequence[tuple[int, int]], asked: _Asked
-) -> Iterator[Suggestion]:
+def _suggested(text: str, sentence: Sentence, parts: list[Part], unread: Chunks, asked: _Asked) -> Iterator[Suggestion]:
     """The rule without what cannot be read, if that is the smaller part of it and turns nothing round."""
     covered = asked.places.union(*(range(start, end) for start, end, _ in parts))
     left_out = float(asked.verdict is Verdict.APPROVE)
@@ -329,7 +325,7 @@ def _suggested(
         is_remark = end - start < _SHORTEST and sentence.vocabulary.word_list.isdisjoint(sentence.said(start, end))
         places = [at for at in range(start, end) if sentence.tokens[at].kind is Kind.NUMBER]
         left_out += sum(not sentence.is_one_of(at + 1, HOURS) for at in places) or (0.5 if is_remark else 1)
-    apart = (place for place in range(len(sentence.tokens)) if place not in covered)
+    apart = set(range(len(sentence.tokens))) - covered
     is_turned = any(sentence.is_one_of(at, _DENIALS) or sentence.after(at, "of these", "of those") for at in apart)
     if not parts or len(parts) < left_out or is_turned:
         return  # without its exception or negation a rule would be turned round, and "two of these" are not all
@@ -374,10 +370,8 @@ def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
         limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
         values = [value[0] for at in near if (value := sentence.value(fact, at))]
         limits += [among(name, [value]) for value in values if said & _BOUNDING <= {*value.split()}]
-        if said & words("unknown"):
-            yield f"'{say(Condition.of(Test(name, Op.MISSING)))}'"
-        else:
-            yield f"`{name}`" if not limits or said & {*_DENIALS} else f"'{say(limits[0])}'"
+        limits = [Condition.of(Test(name, Op.MISSING))] if said & words("unknown") else limits
+        yield f"`{name}`" if not limits or said & {*_DENIALS} else f"'{say(limits[0])}'"
 
 
 def _past_fact(sentence: Sentence, start: int, end: int) -> str:
@@ -396,8 +390,9 @@ def _past_fact(sentence: Sentence, start: int, end: int) -> str:
     said = [f"distinct_{name}" for name in counted]
     said += [figure for at in range(start, end) for figure, _ in sentence.meanings(at, _FIGURES)]
     said += ["sum"] * any(token.is_money for token in sentence.tokens[start:end])
-    counts = (at for at in range(start, end) if sentence.is_one_of(at, TRANSACTIONS))
-    said += ["count"] * any(_is_counted(sentence, at) for at in counts)
+    said += ["count"] * any(
+        sentence.is_one_of(at, TRANSACTIONS) and _is_counted(sentence, at) for at in range(start, end)
+    )
     if "known_fraud_share" in said:  # "half" is a share only of frauds
         said.remove("known_fraud_share" if "known_frauds" not in said else "known_frauds")
     hours = windows_said(sentence.part(start, end)) or windows_said(sentence)
