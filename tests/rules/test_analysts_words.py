@@ -44,6 +44,7 @@ BANK = Vocabulary.of(
     ),
     lists=["vip"],
 )
+FIGURES = ("count", "sum", "mean", "known_frauds")
 SATURDAY_NIGHT = '(weekday is "Saturday" and hour >= 23) or (weekday is "Sunday" and hour < 6)'
 
 
@@ -243,6 +244,129 @@ def test_suggestions_can_be_said_and_mean_no_more_than_was_read(text: str, sugge
     made = advise(text, BANK).suggestions
     assert [str(suggestion) for suggestion in made] == suggestions
     assert all(read_rule(suggestion.text, BANK).condition == suggestion.condition for suggestion in made)
+
+
+MARKET = Vocabulary.of(
+    FactCatalog.of(
+        FactTable(
+            [
+                {
+                    "amount": 50.0,
+                    "hour": 3.5,
+                    "weekday": "Monday",
+                    "weekend": False,
+                    "night": True,
+                    "fault": fault,
+                    "region": region,
+                    "country": country,
+                    "provider": provider,
+                    "Age": 30.0,
+                    "days_since_signup": 3.0,
+                    "new_account": False,
+                    **{f"device_{figure}_{window}": 2.0 for figure in FIGURES for window in ("24h", "30d")},
+                    "device_hours_since_last": 3.0,
+                    "user_distinct_device_30d": 1.0,
+                    "user_count_30d": 1.0,
+                }
+                for fault, region, country, provider in [
+                    ("Policy Holder", "Same", "HR", "Diners Club"),
+                    ("Third Party", "Iringa", "US", "Visa"),
+                    ("Policy Holder", "Arusha", "CA", "Maestro"),
+                ]
+            ]
+        )
+    )
+)
+
+
+def offered(text: str) -> list[str]:
+    return [str(suggestion) for suggestion in advise(text, MARKET).suggestions]
+
+
+@pytest.mark.parametrize(
+    ("text", "offers"),
+    [
+        ("purple payments over 500 smell a bit, I want it reviewed", ["review amount above 500 (without 'purple')"]),
+        ("payments over 500 with purple frauds: let them through", []),  # an approval must not be broader
+        ("decline purple payments over 500. They are fine", ["amount above 500"]),
+        ("send purple payments over 500 to a person. Purple ones are fine", []),
+    ],
+)
+def test_an_offer_keeps_the_verdict_or_names_none(text: str, offers: list[str]) -> None:
+    assert [offer.split(" (")[0] for offer in offered(text)] == [offer.split(" (")[0] for offer in offers]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 jumps of the device in 4 hrs: decline",
+        "purple payments out for dinner: decline",
+        "Same purple device: decline",
+        "no fault on our purple side: decline",
+        "decline if the total in 24 hours purple goes over 5000",
+        "more than $500 on one purple device in 24h: decline",
+        "3 different purple users on a single device in 30 days: decline",
+        "purple cars aged 6 years or more: decline",
+        "used outside of purple US: decline",
+        "registered purple people over the weekend: decline",
+        "at least 3 purchases of the device already, average purple in 24h over 10: decline",
+        "Two or more of these, purple: at night, amount over 500: decline",
+        "Visa in the US should be purple, if country is something else: decline",
+    ],
+)
+def test_what_the_words_around_it_may_turn_is_not_offered(text: str) -> None:
+    assert offered(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "offers"),
+    [
+        (
+            "purple payments at night, over 500: decline",
+            ["amount above 500 and between 11 PM and 6 AM: decline (without 'purple payments')"],
+        ),
+        (
+            "at night or over 500, purple: decline",
+            ["amount above 500 or between 11 PM and 6 AM: decline (without 'purple')"],
+        ),
+        ("over 500, purple at 3 golden tills, green at 4 silver tills: decline", []),  # one of three conditions
+    ],
+)
+def test_an_offer_joins_as_the_words_do_and_holds_most_of_them(text: str, offers: list[str]) -> None:
+    assert offered(text) == offers
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "Five or more purchases off one device in 24h: decline",
+            "'transactions of the device in the last 24 hours at least 5'",
+        ),
+        ("more than $500 on one device in 24h: decline", "'total amount of the device in the last 24 hours above 500'"),
+        ("more than one device off the same user in 30 days: decline", "'different devices of the user"),
+        ("someone signs up and buys oddly: decline", "`days_since_signup`"),
+    ],
+)
+def test_a_rule_of_the_kind_of_what_was_not_read_is_shown(text: str, says: str) -> None:
+    assert says in "\n".join(advise(text, MARKET).missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "not_said"),
+    [
+        ("had their account for 3 odd months on a device: decline", "cannot be counted"),
+        ("purple frauds in the past month: decline", "the date or the month"),
+        ("the device bought oddly: decline", "Counts and sums are kept"),
+    ],
+)
+def test_nothing_is_said_to_be_missing_that_is_there(text: str, not_said: str) -> None:
+    assert not_said not in "\n".join(advise(text, MARKET).missing)
+
+
+def test_what_stopped_the_reading_is_shown_clause_by_clause() -> None:
+    advice = advise("the device is known oddly and none of it was fraud but it hides something, decline", MARKET)
+    assert len(advice.unread) > 1
 
 
 def test_a_rule_that_can_be_read_needs_no_advice() -> None:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-
-from rapidfuzz import fuzz, process
+from itertools import islice, pairwise
+from operator import itemgetter
+from typing import NamedTuple
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import say
-from acefraud.rules.reader.facts import HOURS, TIME_FACTS
+from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, TIME_FACTS
 from acefraud.rules.reader.grammar import is_impossible, tests_at
-from acefraud.rules.reader.quantities import among, bounds, figures
+from acefraud.rules.reader.history_phrases import windows_said
+from acefraud.rules.reader.quantities import among, bounds, comparators, figures, numbers
 from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, is_too_long, read_rule
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, tokens_of, words
+from acefraud.rules.reader.tokens import DETERMINERS, FILLERS, PEOPLE, TRANSACTIONS, Kind, PhraseList, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
 MOST_SUGGESTIONS = 3
-_LEAST_LIKENESS = 80.0
 _LEAST_AMOUNT = 50
 """A smaller number is not shown as an amount, unless it is said to be one."""
 _WINDOWS = {1.0: "1 hour", 24.0: "24 hours", 168.0: "7 days", 720.0: "30 days"}
+Chunks = Sequence[tuple[int, int]]
 Part = tuple[int, int, Condition]
 """Where words that were read begin and end, and what they say."""
 
@@ -96,18 +96,18 @@ def advise(text: str, vocabulary: Vocabulary) -> Advice:
         return Advice(suggestions=tuple(Suggestion(way, rule.spares) for way in instead))
     plain, _ = without_noise(text, vocabulary)
     sentence = Sentence(respelt(tokens_of(plain), vocabulary), vocabulary)
-    said = _said(sentence)
+    asked = _asked(sentence)
     if rule.readings:
         ways = rule.readings[:MOST_SUGGESTIONS]
-        return Advice(suggestions=tuple(Suggestion(said.format(say(way)), way) for way in ways))
-    parts = _parts(sentence)
-    unread = _unread(sentence, parts)
+        return Advice(suggestions=tuple(Suggestion(asked.said.format(say(way)), way) for way in ways))
+    parts = _parts(sentence, asked)
+    unread = _unread(sentence, parts, asked)
     shown = tuple(plain[sentence.tokens[start].start : sentence.tokens[end - 1].end] for start, end in unread)
     return Advice(
         read=tuple(dict.fromkeys(say(condition) for _, _, condition in parts)),
-        unread=shown or rule.not_understood,
-        missing=tuple(_missing(sentence, unread, rule)),
-        suggestions=_suggested(plain, sentence, parts, unread, said),
+        unread=shown or (() if parts else rule.not_understood),
+        missing=tuple(_missing(sentence, unread, rule, asked)),
+        suggestions=tuple(islice(_suggested(plain, sentence, parts, unread, asked), 1)),
     )
 
 
@@ -122,62 +122,124 @@ def _quoted(words: Sequence[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-def _said(sentence: Sentence) -> str:
-    """How a rule with the same verdict is said, with a place for its condition."""
-    found = next(conclusions(sentence.tokens), None)
-    if found is None:
-        return "{}"
-    verdict = (found.argues or Verdict.REVIEW).lower()
-    return f"always {verdict} {{}}" if found.always else f"{verdict} {{}}" if found.orders else f"{{}}: {verdict}"
+def _texts(said: str) -> set[str]:
+    return {token.text for token in tokens_of(said) if token.kind is Kind.WORD}
 
 
-def _parts(sentence: Sentence) -> list[Part]:
-    """The parts of a sentence that can be read by themselves: as many of its words as possible in as few parts."""
-    best: list[tuple[int, int, list[Part]]] = [(0, 0, [])]
-    concluded = {place for found in conclusions(sentence.tokens) for place in range(found.start, found.end)}
-    by_end: dict[int, list[Part]] = {}
-    for start in range(len(sentence.tokens)):
-        for condition, end in tests_at(sentence, start):
-            if not concluded.intersection(range(start, end)) and not _may_count(sentence, start, end, condition):
-                by_end.setdefault(end, []).append((start, end, condition))
-    for end in range(1, len(sentence.tokens) + 1):
-        options = [best[-1]]
-        for part in by_end.get(end, ()):
-            covered, count, before = best[part[0]]
-            options.append((covered + end - part[0], count - 1, [*before, part]))
-        best.append(max(options, key=lambda option: option[:2]))
-    return best[-1][2]
+class _Asked(NamedTuple):
+    """What a rule asks for, as far as its words leave no doubt, and where they stand."""
+
+    places: frozenset[int]
+    verdict: Verdict | None = None
+    said: str = "{}"
+    """How a rule with that verdict is said, with a place for its condition."""
 
 
-def _may_count(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
-    """Whether a number taken for an amount may count what follows it: "more than 3 (users)", "4k (in 24 hours)"."""
-    if condition.facts != {"amount"} or any(sentence.facts(at, "number") for at in range(start, end)):
-        return False
-    following, compared = sentence.token(end), sentence.tokens[start:end]
-    if any(token.kind is Kind.NUMBER and token.value < _LEAST_AMOUNT and not token.is_money for token in compared):
+def _asked(sentence: Sentence) -> _Asked:
+    """What all verdicts of a sentence ask for together. A request for a person is never turned into a decline."""
+    every = list(conclusions(sentence.tokens))
+    firm = [found for found in every if _CORE.intersection(sentence.said(found.start, found.end))] or every
+    places = frozenset(place for found in firm for place in range(found.start, found.end))
+    ways = {found.orders or found.argues for found in firm}
+    if ways == {Verdict.REVIEW, Verdict.DECLINE} and not any(sentence.is_one_of(at, _DECLINING) for at in places):
+        ways = {Verdict.REVIEW}  # "is odd, I want it reviewed"
+    others = [at for at, token in enumerate(sentence.tokens) if at not in places and token.shown.lower() == token.text]
+    named = {*_ASKS, "otherwise", "instead"} - (sentence.vocabulary.word_list - PEOPLE)
+    is_unclear = any(sentence.is_one_of(at, named) and not sentence.is_word(at - 1, *_DENIALS) for at in others)
+    verdict = next(iter(ways)) if len(ways) == 1 and not any(found.spares for found in every) else None
+    if verdict is None or (is_unclear and verdict is not Verdict.REVIEW):
+        return _Asked(places)
+    always, said = "always " * all(found.always is not None for found in firm), verdict.lower()
+    return _Asked(places, verdict, f"{always}{said} {{}}" if any(found.orders for found in firm) else f"{{}}: {said}")
+
+
+def _parts(sentence: Sentence, asked: _Asked) -> list[Part]:
+    """The parts of a sentence that can be read by themselves and that the words around them cannot turn."""
+    windows, parts = windows_said(sentence), list[Part]()
+    starts = range(len(sentence.tokens))
+    every = [(start, end, condition) for start in starts for condition, end in tests_at(sentence, start)]
+    for part in sorted(every, key=lambda part: part[0] - part[1]):
+        is_free = all(part[1] <= start or end <= part[0] for start, end, _ in parts)
+        if is_free and asked.places.isdisjoint(range(*part[:2])) and _is_as_said(sentence, part, windows, asked):
+            parts.append(part)
+    parts.sort(key=itemgetter(0))
+    while cut := [part for part in parts if any(_is_cut(sentence, part, at) for at in _unread(sentence, parts, asked))]:
+        parts = [part for part in parts if part not in cut]
+    return parts
+
+
+def _is_as_said(sentence: Sentence, part: Part, windows: set[float], asked: _Asked) -> bool:
+    """Whether a part has the window, the value and the age that the words say, and an amount that counts nothing."""
+    start, end, condition = part
+    is_unseen = any(isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN) for leaf in condition.leaves)
+    for kept in sentence.vocabulary.windows.values() if windows and not is_unseen else ():
+        if any(fact.name in condition.facts and hours not in windows for hours, fact in kept.items()):
+            return False
+    subjects = [token.text for token in sentence.tokens[:end] if token.text in _VEHICLES | PEOPLE]
+    if any(fact.lower() == "age" for fact in condition.facts) and subjects and subjects[-1] in _VEHICLES:
+        return False  # "cars aged 6 years" says nothing about the driver
+    if any(sentence.facts(at, "category", "number") for at in range(start, end)):
         return True
-    return following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
+    limits = [token for token in sentence.tokens[start:end] if token.kind is Kind.NUMBER]
+    is_money = any(token.is_money for token in limits) or sentence.is_one_of(end, words("currencies"))
+    if condition.facts == {"amount"} and not is_money:  # "more than 3 (users)", "4k (in 24 hours)"
+        following = sentence.token(end) if end not in asked.places else None
+        goes_on = following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
+        return not goes_on and all(token.value >= _LEAST_AMOUNT for token in limits)
+    for at in range(start, end) if _valued([part]) else ():  # "dinner", "4 hrs", "same"
+        token = sentence.tokens[at]
+        is_vague = sentence.is_value(at) and (token.text in DETERMINERS or len(token.text) < _SHORTEST)
+        is_respelt = token.shown.islower() and token.text not in _texts(token.shown) | {token.shown}
+        if token.kind is Kind.WORD and (is_respelt or (is_vague and not token.shown.isupper())):
+            return False
+    return True
 
 
-def _unread(sentence: Sentence, parts: Sequence[Part]) -> list[tuple[int, int]]:
-    """Where words stand that carry meaning and belong to no part and to no verdict."""
-    covered = {place for start, end, _ in parts for place in range(start, end)}
-    covered |= {place for found in conclusions(sentence.tokens) for place in range(found.start, found.end)}
-    chunks: list[tuple[int, int]] = []
-    for place, token in enumerate(sentence.tokens):
-        if place in covered or token.kind is Kind.SIGN:
-            continue
-        if chunks and chunks[-1][1] == place:
-            chunks[-1] = chunks[-1][0], place + 1
-        else:
-            chunks.append((place, place + 1))
-    trimmed = (_trimmed(sentence, start, end) for start, end in chunks)
-    return [(start, end) for start, end in trimmed if not FILLERS.issuperset(sentence.said(start, end))]
+def _valued(parts: Iterable[Part]) -> list[str]:
+    """The facts that parts compare with values, one for each time."""
+    leaves = (leaf for _, _, condition in parts for leaf in condition.leaves if isinstance(leaf, Test))
+    return [leaf.fact for leaf in leaves if isinstance(leaf.value, str | tuple)]
+
+
+def _is_cut(sentence: Sentence, part: Part, chunk: tuple[int, int]) -> bool:
+    """Whether unread words that touch a part may turn it into something else: "the total | is over 3000"."""
+    (start, end, condition), (first, last) = part, chunk
+    is_before = last <= start
+    if not _LOOSE.issuperset(sentence.said(last, start) if is_before else sentence.said(end, first)):
+        return False
+    tests = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and not HISTORY_NAME.fullmatch(leaf.fact)]
+    is_number = any(isinstance(leaf.value, float) and leaf.fact not in TIME_FACTS for leaf in tests)
+    is_turned = sentence.has_word(first, last, *_TURNING) and sentence.said(first, last) != ("either",)
+    is_turned = is_turned and (is_before or is_number or sentence.is_word(first, "else", "other", "than"))
+    if is_turned or (is_before and sentence.has_word(first, last, *_NEGATIONS)):
+        return True
+    nearby = range(first, last)
+    others = (fact.name for at in nearby for fact, _ in sentence.facts(at, "category"))
+    if _valued([part]):
+        return is_before and not condition.facts.issuperset(others)
+    has_number = any(sentence.tokens[at].kind is Kind.NUMBER or comparators(sentence, at) for at in nearby)
+    has_owner = any(sentence.entity(at) or sentence.is_one_of(at, HOURS) for at in nearby)
+    is_missing = any(leaf.op is Op.MISSING for leaf in tests)  # "no fault | on our side"
+    return is_missing or (is_before and has_number) or (is_number and (has_owner or has_number))
+
+
+def _unread(sentence: Sentence, parts: Sequence[Part], asked: _Asked) -> list[tuple[int, int]]:
+    """Where clauses stand that carry meaning and belong to no part and to no verdict."""
+    ends = asked.places.union((len(sentence.tokens),), *(range(start, end) for start, end, _ in parts))
+    ends |= {at for at, token in enumerate(sentence.tokens) if token.kind is Kind.SIGN}
+    chunks, begin = list[tuple[int, int]](), 0
+    for place in range(len(sentence.tokens) + 1):
+        is_long = place > begin + 1 and ends.isdisjoint((place + 1, place + 2))
+        is_and = is_long and sentence.is_word(place, "and") and not sentence.has_word(begin, place, "between")
+        if place in ends or is_and or sentence.is_word(place, "but", "if", "when", "who", "which"):
+            chunks.append(_trimmed(sentence, begin, place))
+            begin = place + (place in ends)
+    return [chunk for chunk in chunks if not FILLERS.issuperset(sentence.said(*chunk))]
 
 
 def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
     """A chunk without the words at its ends that mean nothing by themselves."""
-    while start < end and sentence.is_one_of(start, _NOT_SHOWN):
+    while start < end and sentence.is_one_of(start, _NOT_SHOWN) and not sentence.is_word(start + 1, "least", "most"):
         start += 1
     while start < end and sentence.is_one_of(end - 1, _NOT_SHOWN):
         end -= 1
@@ -186,61 +248,59 @@ def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
 
 _ENTITY_NOUNS, _DATES, _NOT_SHOWN = words("entity_nouns"), words("dates"), words("not_shown")
 _AFTER_AMOUNT = words("or") | words("after_amount")
-_THE_REST = "the rest"
-_KINDS = ("number", "flag", "category")
-_EXAMPLES = {"number": "'`{}` above 5'", "flag": "'`{}` is true'", "category": "'`{}` is \"...\"'"}
-_COUNTING = ("different", "distinct", "several", "known", "fraud", "another", "other", "seen", "shared")
-_DENIALS = ("no", "not", "without", "never", "unless", "except", "neither", "nor", "but", "otherwise", "only", "nobody")
+_CORE = (words("decline") | words("approve") | words("review")) - words("mild_verdicts")
+_DECLINING = words("decline") & words("orders")
+_ASKS, _TURNING, _VEHICLES = words("asks_for_a_person"), words("turning"), words("same_vehicle")
+_LOOSE = (FILLERS | _NOT_SHOWN | DETERMINERS) - {"and", "or", "but", "if", "when", "where", "unless", "who", "which"}
+_BOUNDING = {"more", "less", "over", "under", "above", "below", "least", "most"}
+_FROM_LAST = {"km/h": "kmh_from_last", "km": "km_from_last"}
+_FIGURES = PhraseList.of_lists(
+    {f"{name}_said": name for name in ("sum", "mean", "max", "known_frauds", "known_fraud_share")}
+)
+_SHORTEST = 3
+"""Letters of a word in lower case that may be a value; words of a part that is more than a remark."""
+_NEGATIONS = ("no", "not", "without", "never", "neither", "nor", "nobody")
+_DENIALS = (*_NEGATIONS, "unless", "except", "but", "otherwise", "only")
 
 
-def _missing(sentence: Sentence, unread: Sequence[tuple[int, int]], rule: ReadRule) -> Iterator[str]:
-    """Why a part cannot be read, where that can be told."""
+def _missing(sentence: Sentence, unread: Chunks, rule: ReadRule, asked: _Asked) -> Iterator[str]:
+    """Why a part cannot be read, where that can be told, and what can be said of what it names."""
     vocabulary = sentence.vocabulary
     yield from _missing_lists(sentence)
     yield from dict.fromkeys(reason for start, end in unread for reason in _missing_past(sentence, start, end))
-    said = {token.text for start, end in unread for token in sentence.tokens[start:end]}
-    tells_month = any("month" in fact.words for fact in vocabulary.facts.values())
-    if said & _DATES and not tells_month:
+    named = {word for fact in vocabulary.facts.values() for word in fact.words}
+    dates = [at for start, end in unread for at in range(start, end) if sentence.is_one_of(at, _DATES - named)]
+    dates = [at for at in dates if not sentence.is_word(at, "month") or sentence.is_word(at - 1, "this", "next", "the")]
+    if dates and "month" not in named:
         yield "No fact here tells the date or the month; the hour and the weekday can be used where rows have a time."
     known = vocabulary.word_list | GRAMMAR_WORDS | words("lists_by_name")
-    odd = [word for word in rule.not_understood if not set(_texts(word)) <= known]
+    odd = [said for said in rule.not_understood if len(tokens_of(said)) < _SHORTEST and not known >= _texts(said)]
     if odd:
-        near = ", ".join(f"`{name}`" for name in nearest_facts(odd, vocabulary, 3))
-        means = f" Nearest in meaning: {near}." if near else ""
+        nearest = nearest_facts([word for word in odd if len(word) > _SHORTEST], vocabulary, 3)
+        means = f" Nearest in meaning: {', '.join(f'`{name}`' for name in nearest)}." if nearest else ""
         yield f"No fact here is about {_quoted(odd)}; a column that tells it would make it one.{means}"
-    named = dict.fromkeys(
-        fact.name for start, end in unread for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)
-    )
-    if not odd:
-        examples = [_EXAMPLES[vocabulary.facts[name].kind].format(name) for name in named if name not in TIME_FACTS]
-        such_as = f", such as {' or '.join(examples[:2])}" if examples else ""
-        yield f"Its words are known, but not what they say together: say it in shorter conditions{such_as}."
+    examples = dict.fromkeys(each for start, end in unread for each in islice(_examples(sentence, start, end), 1))
+    if examples:
+        yield f"Of what was not read, this may be meant: {' or '.join(islice(examples, MOST_SUGGESTIONS))}."
+    elif not odd:
+        yield "Its words are known, but not what they say together: say it in shorter conditions."
+    if asked.places and asked.verdict is None:
+        yield "What is asked for is not clear: say 'decline', 'approve' or 'review' once, at the beginning or the end."
 
 
 def _missing_past(sentence: Sentence, start: int, end: int) -> Iterator[str]:
     """What is counted in a part, but not kept: the past of an entity, or a period of it."""
-    kept = sentence.vocabulary.windows
     entities = list(dict.fromkeys(sentence.vocabulary.entities.values()))
-    counts = any(token.kind is Kind.NUMBER for token in sentence.tokens[start:end]) or sentence.has_word(
-        start, end, *_COUNTING
-    )
-    strangers = [
-        token.shown
-        for place, token in enumerate(sentence.tokens[start:end], start)
-        if token.text in _ENTITY_NOUNS and not sentence.entity(place)
-    ]
-    if counts and strangers:
+    nouns = [at for at in range(start, end) if sentence.is_one_of(at, _ENTITY_NOUNS)]
+    strangers = [sentence.tokens[at].shown for at in nouns if not sentence.entity(at) and _is_counted(sentence, at)]
+    if strangers:
         past = f"the past of {_quoted(entities)} is" if entities else "nothing is"
         yield f"{_quoted(strangers)} cannot be counted here: {past} kept."
-    hours = sorted({hours for windows in kept.values() for hours in windows})
-    wanted = {
-        figure.value * HOURS[figure.unit]
-        for place in range(start, end)
-        for figure, _ in figures(sentence, place)
-        if figure.unit in HOURS
-    }
-    counted = sentence.has_word(start, end, "time", "total", "spent", *TRANSACTIONS)
-    if counted and any(sentence.entity(place) for place in range(start, end)) and wanted - set(hours) and hours:
+    hours = sorted({hours for windows in sentence.vocabulary.windows.values() for hours in windows})
+    said = [figure for at in range(start, end) for figure, _ in figures(sentence, at) if figure.unit in HOURS]
+    is_other = any(figure.value * HOURS[figure.unit] not in hours for figure in said)
+    is_counted = sentence.has_word(start, end, "time", "total", "spent", *TRANSACTIONS)
+    if is_other and is_counted and hours and any(sentence.entity(at) for at in nouns):
         periods = ", ".join(_WINDOWS.get(each, f"{each:g} hours") for each in hours)
         yield f"Counts and sums are kept over {periods}; the time since the last transaction can be any."
 
@@ -257,89 +317,92 @@ def _missing_lists(sentence: Sentence) -> Iterator[str]:
             yield f"There is no list '{named[0]}': {there}. `acefraud lists create` makes one."
 
 
-def _texts(said: str) -> list[str]:
-    return [token.text for token in tokens_of(said) if token.kind is Kind.WORD]
+def _suggested(text: str, sentence: Sentence, parts: list[Part], unread: Chunks, asked: _Asked) -> Iterator[Suggestion]:
+    """The rule without what cannot be read, if that is the smaller part of it and turns nothing round."""
+    covered = asked.places.union(*(range(start, end) for start, end, _ in parts))
+    left_out = float(asked.verdict is Verdict.APPROVE)
+    for start, end in unread:  # each number but those of windows may be a condition; a remark is half a one
+        is_remark = end - start < _SHORTEST and sentence.vocabulary.word_list.isdisjoint(sentence.said(start, end))
+        places = [at for at in range(start, end) if sentence.tokens[at].kind is Kind.NUMBER]
+        left_out += sum(not sentence.is_one_of(at + 1, HOURS) for at in places) or (0.5 if is_remark else 1)
+    apart = set(range(len(sentence.tokens))) - covered
+    is_turned = any(sentence.is_one_of(at, _DENIALS) or sentence.after(at, "of these", "of those") for at in apart)
+    if not parts or len(parts) < left_out or is_turned:
+        return  # without its exception or negation a rule would be turned round, and "two of these" are not all
+    valued, nearby = _valued(parts), [at for chunk in unread for at in range(*chunk)]
+    unsaid = {fact.name for at in nearby for fact, _ in sentence.facts(at, "category")}
+    if len(set(valued)) < len(valued) or unsaid.intersection(valued):
+        return  # two things are said of one category, and not both can be meant
+    shorter, conditions = text, [condition for _, _, condition in parts]
+    for start, end in reversed(unread):
+        shorter = shorter[: sentence.tokens[start].start] + shorter[sentence.tokens[end - 1].end :]
+    ways = [read_rule(shorter, sentence.vocabulary).condition]
+    ors = [at for at in range(len(sentence.tokens)) if sentence.is_word(at, "or") and at not in nearby]
+    said_or = {any(end <= at < start for at in ors) for (_, end, _), (start, _, _) in pairwise(parts)}
+    if len(said_or) < 2 and not sentence.has_word(0, len(sentence.tokens), "either"):
+        ways.append(Condition.any_of(conditions) if True in said_or else Condition.all_of(conditions))
+    tests = {leaf for condition in conditions for leaf in condition.leaves}
+    shown = tuple(text[sentence.tokens[start].start : sentence.tokens[end - 1].end] for start, end in unread)
+    for way in ways:
+        if way is not None and set(way.leaves) == tests and not is_impossible(way):
+            suggestion = Suggestion(asked.said.format(say(way)), way, shown)
+            yield from [suggestion] if read_rule(suggestion.text, sentence.vocabulary).condition == way else []
 
 
-def _suggested(
-    text: str, sentence: Sentence, parts: Sequence[Part], unread: Sequence[tuple[int, int]], said: str
-) -> tuple[Suggestion, ...]:
-    """Rules near to what was written that can be read, the nearest first."""
-    found: dict[Condition, Suggestion] = {}
-    for other, left_out in _other_wordings(text, sentence, parts, unread):
-        if found and _THE_REST in left_out:
-            break
-        rule = read_rule(other, sentence.vocabulary)
-        for condition in (rule.condition,) if rule.condition is not None else rule.readings:
-            if is_impossible(condition):
-                continue
-            suggestion = Suggestion(said.format(say(condition)), condition, left_out)
-            found.setdefault(condition, suggestion)
-        if len(found) >= MOST_SUGGESTIONS:
-            break
-    vocabulary = sentence.vocabulary
-    readable = (each for each in found.values() if read_rule(each.text, vocabulary).condition == each.condition)
-    return tuple(islice(readable, MOST_SUGGESTIONS))
+def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
+    """What can be said of the facts that an unread part names, with its number or value; else only their names."""
+    vocabulary, said, nearby = sentence.vocabulary, set(sentence.said(start, end)), range(start, end)
+    past, odd = _past_fact(sentence, start, end), TIME_FACTS | ({"amount"} if said & _TURNING else set())
+    named = {past: start} if past else {}
+    for at in nearby if not past else ():
+        word = sentence.tokens[at].text
+        names = [fact.name for fact, _ in sentence.facts(at, "number", "flag", "category")]
+        names += [name for name, fact in vocabulary.facts.items() if fact.words[:1] == (word,) and said > {*fact.words}]
+        is_age = not _is_counted(sentence, at) and word not in _NOT_SHOWN | PEOPLE
+        for age in vocabulary.ages if is_age else ():
+            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if told[:1] == (word,)]
+        for meant, after in sentence.matches(at, vocabulary.values, exact=True):
+            is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
+            names += [each.fact for each in meant if is_clear]
+        named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
+    for name, place in named.items():
+        fact, near = vocabulary.facts[name], sorted(nearby, key=lambda at: abs(at - place))
+        limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
+        values = [value[0] for at in near if (value := sentence.value(fact, at))]
+        limits += [among(name, [value]) for value in values if said & _BOUNDING <= {*value.split()}]
+        limits = [Condition.of(Test(name, Op.MISSING))] if said & words("unknown") else limits
+        yield f"`{name}`" if not limits or said & {*_DENIALS} else f"'{say(limits[0])}'"
 
 
-def _other_wordings(
-    text: str, sentence: Sentence, parts: Sequence[Part], unread: Sequence[tuple[int, int]]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Other wordings of a text, each with the words that it leaves out."""
-    tokens = sentence.tokens
-    chunks = [(tokens[start].start, tokens[end - 1].end) for start, end in unread]
-    yield from ((wording, ()) for wording in _with_nearest(text, sentence, unread))
-    for start, end in unread:
-        for said in _about_facts(sentence, start, end):
-            yield f"{text[: tokens[start].start]}{said}{text[tokens[end - 1].end :]}", ()
-    shown = tuple(text[start:end] for start, end in chunks)
-    covered = {place for start, end, _ in parts for place in range(start, end)}
-    if any(sentence.is_one_of(place, _DENIALS) for place in range(len(tokens)) if place not in covered):
-        return  # without its exception or negation a rule would be turned round
-    if chunks:
-        shorter = text
-        for start, end in reversed(chunks):
-            shorter = shorter[:start] + shorter[end:]
-        yield shorter, shown
-    if len(parts) > 1:
-        for join in (" and ", " or ") if re.search(r"\bor\b", text) else (" and ",):
-            yield join.join(f"({say(condition)})" for _, _, condition in parts), shown
-    for _, _, condition in parts:
-        yield say(condition), shown if len(parts) == 1 else (*shown, _THE_REST)
+def _past_fact(sentence: Sentence, start: int, end: int) -> str:
+    """The fact about the past of an entity of which an unread part speaks, in the window that is said, if any."""
+    entities = [(name, at) for at in range(len(sentence.tokens)) for name, _ in sentence.entity(at)]
+    counted = {name for name, at in entities if start <= at < end and _is_counted(sentence, at)}
+    entities.sort(key=lambda entity: not start <= entity[1] < end)
+    known = set(sentence.vocabulary.entities.values())
+    owners = [name for name, _ in entities if name not in counted] or [*known] * (len(known) == 1)
+    if not owners or len(counted) > 1:
+        return ""
+    units = {figure.unit for at in range(start, end) for figure, _ in figures(sentence, at)}
+    is_ago = not units.isdisjoint(HOURS) and sentence.has_word(start, end, "ago", "apart", "since", "used")
+    singles = {**_FROM_LAST, **dict.fromkeys(HOURS if is_ago else (), "hours_since_last")}
+    names = [f"{owners[0]}_{singles[unit]}" for unit in singles if unit in units and not counted]
+    said = [f"distinct_{name}" for name in counted]
+    said += [figure for at in range(start, end) for figure, _ in sentence.meanings(at, _FIGURES)]
+    said += ["sum"] * any(token.is_money for token in sentence.tokens[start:end])
+    said += ["count"] * any(
+        sentence.is_one_of(at, TRANSACTIONS) and _is_counted(sentence, at) for at in range(start, end)
+    )
+    if "known_fraud_share" in said:  # "half" is a share only of frauds
+        said.remove("known_fraud_share" if "known_frauds" not in said else "known_frauds")
+    hours = windows_said(sentence.part(start, end)) or windows_said(sentence)
+    windows = sentence.vocabulary.windows.get(f"{owners[0]}_{(said or [''])[0]}", {})
+    names += [fact.name for each, fact in windows.items() if {each} == hours]
+    return next((name for name in names if name in sentence.vocabulary.facts), "")
 
 
-def _about_facts(sentence: Sentence, start: int, end: int) -> Iterator[str]:
-    """What can be said of the facts that an unread part names or is near to, with the figures and values it has."""
-    facts, part = sentence.vocabulary.facts, " ".join(sentence.shown(start, end))
-    named = [fact.name for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)]
-    near = nearest_facts([part], sentence.vocabulary, 3)
-    for name in (name for name in dict.fromkeys((*named, *near)) if name not in TIME_FACTS):
-        fact, denied = facts[name], sentence.has_word(start, end, *_DENIALS)
-        if fact.kind == "flag" and name in named:
-            yield say(Condition.of(Test(name, Op.IS, not denied)))
-        for at in range(start, end):
-            for bound, _ in bounds(sentence, at, fact) if fact.kind == "number" else ():
-                yield say(bound(name))
-            if fact.kind == "category" and (value := sentence.value(fact, at)) is not None:
-                yield say(among(name, [value[0]], negated=denied))
-
-
-def _with_nearest(text: str, sentence: Sentence, unread: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """The text with a word that is not known replaced by one written like it, or a window by the nearest one."""
-    vocabulary = sentence.vocabulary
-    known = sorted(word for word in vocabulary.word_list | GRAMMAR_WORDS if len(word) > 3)
-    hours = sorted({hours for windows in vocabulary.windows.values() for hours in windows})
-    for start, end in unread:
-        for place in range(start, end):
-            token = sentence.tokens[place]
-            if token.kind is Kind.WORD and token.text not in vocabulary.word_list and token.text not in GRAMMAR_WORDS:
-                for word, _, _ in process.extract(
-                    token.text, known, scorer=fuzz.ratio, limit=2, score_cutoff=_LEAST_LIKENESS
-                ):
-                    yield text[: token.start] + word + text[token.end :]
-            for figure, after in figures(sentence, place) if hours else ():
-                if figure.unit in HOURS:
-                    wanted = figure.value * HOURS[figure.unit]
-                    nearest = min(hours, key=lambda kept: abs(kept - wanted))
-                    last = sentence.tokens[after - 1]
-                    yield text[: token.start] + _WINDOWS.get(nearest, f"{nearest:g} hours") + text[last.end :]
+def _is_counted(sentence: Sentence, at: int) -> bool:
+    """Whether the entity at a place is one of those that are counted: "3 different users", "more than one card"."""
+    while at and sentence.is_word(at - 1, "different", "distinct", "other", "one", "or", "more"):
+        at -= 1
+    return at > 0 and (bool(numbers(sentence, at - 1)) or sentence.is_word(at - 1, "than"))
