@@ -340,11 +340,14 @@ def test_an_offer_joins_as_the_words_do_and_holds_most_of_them(text: str, offers
     ("text", "says"),
     [
         (
-            "Five or more purchases off one device in 24h: decline",
+            "Five or more purchases off one wobbly device in 24h: decline",
             "'transactions of the device in the last 24 hours at least 5'",
         ),
-        ("more than $500 on one device in 24h: decline", "'total amount of the device in the last 24 hours above 500'"),
-        ("more than one device off the same user in 30 days: decline", "'different devices of the user"),
+        (
+            "more than $500 on one wobbly device in 24h: decline",
+            "'total amount of the device in the last 24 hours above 500'",
+        ),
+        ("more than one device off the same wobbly user in 30 days: decline", "'different devices of the user"),
         ("someone signs up and buys oddly: decline", "`days_since_signup`"),
     ],
 )
