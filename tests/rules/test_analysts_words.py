@@ -11,7 +11,7 @@ from acefraud.core.bullet import Policy
 from acefraud.core.condition import Condition
 from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
-from acefraud.core.transaction import Verdict
+from acefraud.core.transaction import FactValue, Verdict
 from acefraud.rules.english import read_condition, say
 from acefraud.rules.reader import Vocabulary, read_rule, wording
 from acefraud.rules.reader.advice import NO_ADVICE, advise
@@ -479,3 +479,17 @@ def test_a_text_that_is_too_long_is_matched_with_no_pattern(word: str, monkeypat
     text = word * 700
     assert read_rule(text, BANK).condition is None
     assert advise(text, BANK).missing == ("It is too long for a rule: say each rule by itself.",)
+
+
+@pytest.mark.parametrize("text", ["amount above EUR 150: decline", "over 20 dollars: decline", "over $20: decline"])
+def test_where_a_column_tells_the_currency_it_is_said_that_it_is_not_tested(text: str) -> None:
+    rows: list[dict[str, FactValue]] = [{"amount": 5.0, "currency": code} for code in ("EUR", "USD")]
+    told = read_rule(text, Vocabulary.of(FactCatalog.of(FactTable(rows)))).assumed
+    assert told == ("Amounts in any currency are meant: to test `currency` too, say it, as in 'in EUR'.",)
+    assert read_rule(text, BANK).assumed == ()
+
+
+def test_a_currency_that_is_tested_is_not_told_of() -> None:
+    rows: list[dict[str, FactValue]] = [{"amount": 5.0, "currency": code} for code in ("EUR", "USD")]
+    reading = read_rule("amount over 900, in USD: decline", Vocabulary.of(FactCatalog.of(FactTable(rows))))
+    assert (str(reading.condition), reading.assumed) == ('amount > 900 and currency is "USD"', ())

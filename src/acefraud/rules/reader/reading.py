@@ -154,6 +154,7 @@ _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 """Words that open a question, if a question mark ends it."""
+_CURRENCIES = words("currencies")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
@@ -239,7 +240,10 @@ def is_too_long(text: str) -> bool:
 
 
 def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
-    """A sentence for each figure of the past whose period was not said. Of an entity never seen, none has to be."""
+    """What was taken: a period for each figure of the past without one, and any currency, where a column tells it.
+
+    Of an entity never seen, no period has to be said.
+    """
     named = {token.shown.strip("`") for token in sentence.tokens}
     unseen = {leaf.fact for leaf in condition.leaves if isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN)}
     assumed, taken = [], condition.facts - unseen - named
@@ -251,7 +255,17 @@ def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
             noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
             period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
             assumed.append(f"No period was said for '{noun}': the longest that is kept, {period}, was taken.")
+    if any(token.is_money or token.text in _CURRENCIES for token in sentence.tokens):
+        columns = [name for name, fact in sentence.vocabulary.facts.items() if _is_currency(name, fact.kind)]
+        untested = [name for name in columns if name not in condition.facts]
+        assumed += [
+            f"Amounts in any currency are meant: to test `{name}` too, say it, as in 'in EUR'." for name in untested
+        ]
     return tuple(assumed)
+
+
+def _is_currency(name: str, kind: str) -> bool:
+    return kind == "category" and name.lower().removesuffix("_code").endswith("currency")
 
 
 def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> ReadRule:
