@@ -138,7 +138,11 @@ def test_workers_end_when_their_parent_was_killed(tmp_path: Path) -> None:
 
 
 def soon(happened: Callable[[], bool]) -> bool:
-    return any(happened() or time.sleep(0.1) for _ in range(300))
+    for _ in range(300):
+        if happened():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 @pytest.mark.wide
