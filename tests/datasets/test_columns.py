@@ -289,8 +289,8 @@ def test_ids_made_from_the_content_stay_what_they_are(tmp_path: Path, ending: st
     }
     path.write_text(contents[ending])
     made = {
-        "csv": ["tx-3199c2745ff6", "tx-b1fe80e8b24c", "tx-3199c2745ff6-2", "tx-3199c2745ff6-3"],
-        "jsonl": ["tx-aed7fbed713d", "tx-b1fe80e8b24c", "tx-aed7fbed713d-2"],
+        "csv": ["tx-05e61f5722ee", "tx-9159145f3725", "tx-05e61f5722ee-2", "tx-05e61f5722ee-3"],
+        "jsonl": ["tx-7c87952bd352", "tx-9159145f3725", "tx-7c87952bd352-2"],
     }
     assert read(path).train.transactions.ids.tolist() == made[ending]
 

@@ -73,9 +73,7 @@ def memory_of(mapping: SchemaMapping) -> EntityMemory:
 def one_by_one(memory: EntityMemory, cases: Cases, waiting: Sequence[Transaction]) -> list[dict[str, FactValue]]:
     """Each transaction in its turn, its label when it arrives."""
     rows = [*((case.transaction, case) for case in cases), *((each, None) for each in waiting)]
-    places = list(range(len(rows)))
-    if all(row.time for row, _ in rows):
-        places.sort(key=lambda place: rows[place][0].time or START)
+    places = Transactions.of([transaction for transaction, _ in rows]).order().tolist()
     state = HistoryState(memory.plan, MemoryRows(), amounts=memory.amounts)
     found: dict[int, dict[str, FactValue]] = {}
     for place in places:

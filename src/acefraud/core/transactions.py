@@ -192,7 +192,7 @@ class Transactions(_RowSequence[Transaction]):
         >>> noon = datetime(2025, 3, 1, 12, tzinfo=UTC)
         >>> rows = [Transaction(id=name, time=noon, text="$5 purchase") for name in ("t1", "t2", "t3")]
         >>> [[some[place].id for place in Transactions.of(some).order()] for some in (rows, rows[::-1])]
-        [['t2', 't3', 't1'], ['t2', 't3', 't1']]
+        [['t2', 't1', 't3'], ['t2', 't1', 't3']]
         """
         if not (self.times != UNKNOWN).any():
             return np.arange(len(self))

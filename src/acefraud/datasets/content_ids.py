@@ -28,7 +28,7 @@ def content_hashes(
 
     >>> facts = Columns({"amount": np.array([5.0, 5.0])}, {"vpn": np.array([-1, 1], dtype=np.int8)})
     >>> ids_of(content_hashes(facts, np.array([UNKNOWN, UNKNOWN]), None, {})).tolist()
-    ['tx-aed7fbed713d', 'tx-48242bf7d97a']
+    ['tx-7c87952bd352', 'tx-2c09311d0ae3']
     """
     hashes = np.zeros(len(times), dtype=np.uint64)
     for name, values, known in _cells(facts, times, texts, entities):

@@ -124,7 +124,7 @@ class Learner(Hearing):
         >>> playbook = BulletPlaybook()
         >>> learnt = Learner(playbook).study(history)
         >>> playbook.get_bullet(learnt[0]).content
-        'A VPN or proxy: 14 of 14 past cases were fraud (100%, 48-100%), against 29% of all'
+        'A VPN or proxy: 16 of 16 past cases were fraud (100%, 51-100%), against 33% of all'
         """
         if self._reviewer.lessons is not None:
             raise ConfigurationError(
