@@ -22,7 +22,7 @@ def payments(rows: int = 2_000, seed: int = 0) -> tuple[pd.DataFrame, Any]:
         }
     )
     risk = (
-        -4.5
+        -4.0
         + 2.5 * (frame["amount"] > 150) * frame["vpn"]
         + 2.0 * (frame["country"] == "NG")
         + 1.5 * frame["distance"].isna()

@@ -493,3 +493,44 @@ def test_a_currency_that_is_tested_is_not_told_of() -> None:
     rows: list[dict[str, FactValue]] = [{"amount": 5.0, "currency": code} for code in ("EUR", "USD")]
     reading = read_rule("amount over 900, in USD: decline", Vocabulary.of(FactCatalog.of(FactTable(rows))))
     assert (str(reading.condition), reading.assumed) == ('amount > 900 and currency is "USD"', ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Approve payments under 5000, given that they come from staff",
+        "Approve payments under 5000, considering it is contactless",
+        "Approve payments under 5000, we don't want those by bots",
+        "Decline payments over 500, we can't risk crypto",
+        "Decline payments over 500, I suspect gift cards",
+        "Decline payments over 500, not sure about gift cards",
+        "Decline payments over 500, as they pay by phone",
+        "Decline payments over 500, those are mostly contactless",
+        "Decline payments over 500, we don't want any at petrol stations",
+        "Decline payments over 500, don't annoy our staff",
+        "from 11 to 2 in the morning: risky",
+        "Decline amounts over 1e999",
+        f"Decline amounts over {'9' * 400}",
+    ],
+)
+def test_what_may_narrow_a_rule_is_no_remark(text: str) -> None:
+    assert read_rule(text, Vocabulary.general()).condition is None
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("from 9 to 1 in the afternoon: fine", "hour >= 9 and hour < 13"),
+        ("between 2 and 5 in the morning: risky", "hour >= 2 and hour < 5"),
+        ("Approve payments under 50, we got burned on those", "amount < 50"),
+        ("Approve payments under 50, thanks Anna", "amount < 50"),
+    ],
+)
+def test_hours_and_remarks_that_are_plain(text: str, condition: str) -> None:
+    assert read_rule(text, Vocabulary.general()).condition == Condition.parse(condition)
+
+
+def test_a_last_word_that_is_a_value_is_no_greeting() -> None:
+    rows: list[dict[str, FactValue]] = [{"amount": 5.0, "device type": kind} for kind in ("tablet", "phone")]
+    reading = read_rule("Decline amounts over 500, tablet", Vocabulary.of(FactCatalog.of(FactTable(rows))))
+    assert reading.condition == Condition.parse('amount > 500 and `device type` is "tablet"')

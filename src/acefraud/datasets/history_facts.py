@@ -9,7 +9,6 @@ import numpy as np
 
 from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags, RowIndex
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets.cells import compact
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
 from acefraud.facts.history.plan import HistoryEvents, HistoryPlan
@@ -59,6 +58,8 @@ class EntityPast:
 
     def compact(self) -> EntityPast:
         """The same without the names of entities that none of the transactions has."""
+        from acefraud.datasets.cells import compact  # noqa: PLC0415  # polars is slow to import
+
         entities = compact(Columns(categories=self.rows.entities)).categories
         return replace(self, rows=self.rows.with_entities(entities))
 

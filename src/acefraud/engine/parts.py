@@ -23,7 +23,6 @@ from acefraud.datasets import Dataset, SchemaMapping
 from acefraud.datasets.content_ids import numbered, places_among_equals
 from acefraud.datasets.dataset import read_labelled
 from acefraud.datasets.history_facts import EntityPast, has_amounts, usual_known_at
-from acefraud.datasets.rows import table_of
 from acefraud.engine.entity_memory import KeptTimes, time_facts_of
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_in
@@ -98,6 +97,8 @@ def sources_of(pattern: str) -> list[str]:
 
 
 def _read(source: Any, name: str | None, mapping: SchemaMapping | Path | None, *, strict: bool, ids: bool) -> Dataset:
+    from acefraud.datasets.rows import table_of  # noqa: PLC0415  # polars is slow to import
+
     table = table_of(computed(source), name)
     return read_labelled(table, table.name, mapping=mapping, strict=strict, ids=ids, may_be_empty=True)
 

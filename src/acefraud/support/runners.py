@@ -99,8 +99,11 @@ class LocalRunner:
     def __enter__(self) -> LocalRunner:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._pool is not None:
+            if kind is not None:  # what is under way is not waited for
+                for process in list(self._pool._processes.values()):
+                    process.terminate()
             self._pool.shutdown(cancel_futures=True)
         self._folder.cleanup()
 

@@ -287,6 +287,10 @@ def is_impossible(condition: Condition) -> bool:
     """
     flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
     has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
+    tests = [part for part in condition.parts if isinstance(part, Test)]
+    missing = {part.fact for part in tests if part.op is Op.MISSING}
+    if any(part.fact in missing and part.op is not Op.MISSING for part in tests):
+        return True  # "a new card that has been seen before"
     nights = any({"hour", "weekday"} <= part.facts for part in condition.parts if isinstance(part, AnyOf))
     if nights and any(isinstance(part, Test) and part.fact == "hour" for part in condition.parts):
         return True  # "Saturday nights after 22:00": until midnight, or until the morning?

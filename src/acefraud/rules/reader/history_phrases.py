@@ -549,10 +549,17 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
     yield from _duration_first(sentence, at)
     first = sentence.skipped(at)  # "second payment in less than 3 minutes on the card"
     if sentence.is_word(first, "second") and sentence.is_one_of(first + 1, TRANSACTIONS):
-        for bound, end in _only_upper(bounds(sentence, sentence.skipped(first + 2, ("in",)), _DURATION)):
+        for bound, end in _within(sentence, sentence.skipped(first + 2, ("in",))):
             yield from ((entity, bound, then) for entity, then in _owner_after(sentence, end))
         for entity, then in sentence.entity(sentence.skipped(first + 2, BELONGS)):
-            yield from ((entity, bound, end) for bound, end in _only_upper(bounds(sentence, then, _DURATION)))
+            yield from ((entity, bound, end) for bound, end in _within(sentence, then))
+
+
+def _within(sentence: Sentence, at: int) -> Bounds:
+    """The most that a period in words may be; a plain number, as in "under 500", is no period."""
+    for bound, end in _only_upper(bounds(sentence, at, _DURATION)):
+        if sentence.has_word(at, end, *HOURS):
+            yield bound, end
 
 
 def _was_ago(sentence: Sentence, at: int) -> Bounds:

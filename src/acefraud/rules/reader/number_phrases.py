@@ -306,6 +306,7 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
                 is_plain
                 and not (figure.is_money or figure.is_percent or figure.at_least)
                 and not sentence.is_one_of(after, DETERMINERS)
+                and not sentence.is_one_of(end, TRANSACTIONS)
             ):
                 yield Condition.of(Test(fact.name, Op.IS, figure.value)), end
     for fact, end in sentence.facts(at + 1, "category") if sentence.is_word(at, "no", "without") else ():

@@ -220,8 +220,13 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
         again = (
             _read_plain(shorter.text, vocabulary, always=always, glosses=glosses) if shorter.text != text else reading
         )
+        approves = Verdict.APPROVE in (again.argues, again.orders)
         has_verdict = again.argues or again.orders
-        if again.condition is not None and has_verdict and shorter.agrees(again.condition, vocabulary):
+        if (
+            again.condition is not None
+            and has_verdict
+            and shorter.agrees(again.condition, vocabulary, approves=approves)
+        ):
             remarks = (f"Passed over: '{remark}'." for remark in shorter.remarks)
             return replace(again, assumed=(*remarks, *again.assumed))
     return reading

@@ -26,6 +26,8 @@ class _Remarks(BaseModel, extra="forbid"):
     indifferent: tuple[str, ...]
     story: tuple[str, ...]
     restricting: frozenset[str]
+    narrowing: frozenset[str]
+    harmless: tuple[str, ...]
     vague: dict[str, str]
 
 
@@ -40,8 +42,10 @@ class Shortened:
     bounds: frozenset[str] = frozenset()
     """Whether "big" or "small" was left out: the rule itself must have such a bound of the amount."""
 
-    def agrees(self, condition: Condition, vocabulary: Vocabulary) -> bool:
-        """Whether the condition that was read says all that was left out."""
+    def agrees(self, condition: Condition, vocabulary: Vocabulary, *, approves: bool) -> bool:
+        """Whether the condition that was read says all that was left out. What approves passes over the least."""
+        if approves and not all(_HARMLESS.match(remark) or _INDIFFERENT.match(remark) for remark in self.remarks):
+            return False
         tests = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and leaf.op in ORDERED]
         amounts = [test for test in tests if _is_amount(test.fact, vocabulary)]
         said = {"below" if test.op in (Op.BELOW, Op.AT_MOST) else "above" for test in amounts}
@@ -54,6 +58,7 @@ _INSIDE = "|".join(_REMARKS.inside)
 _BOUNDARY = re.compile(rf"(\s*(?:[.,;:!?]+(?=\s|$)|[()–—]|\s-+\s|[-–—=]+>|→|⇒|=(?=\s))\s*|\s+(?=(?:{_INSIDE})))", re.I)
 """What stands between two clauses."""
 _OPENING = re.compile(rf"(?:(?:and|so|well|also|plus) )?(?:{'|'.join(_REMARKS.opening)}|{_INSIDE})", re.I)
+_HARMLESS = re.compile("|".join(_REMARKS.harmless), re.I)
 _INDIFFERENT = re.compile("|".join(_REMARKS.indifferent), re.I)
 _STORY = re.compile("|".join(_REMARKS.story), re.I)
 _VAGUE = {bound: re.compile(with_parts(said), re.I) for bound, said in _REMARKS.vague.items()}
@@ -66,6 +71,10 @@ _REPEATED = {
     **{same: (same,) for same in ("decline", "approve")},
 }
 """Opinions as clauses of their own, with the requests beside which they say nothing more."""
+
+
+_POINTING = re.compile(r"\b(?:on|of|by|to|for|about) (?:that|this|these|those|it|them|us|such)\b", re.I)
+"""What points back to the rule, and so does not narrow it: "on that BIN"."""
 
 
 def without_remarks(text: str, vocabulary: Vocabulary) -> Shortened:
@@ -104,6 +113,10 @@ def _named_by_remark(clause: str, vocabulary: Vocabulary, *, is_first_sentence: 
     rest = {token.text for token in tokens_of(clause[match.end() :])} if match else said
     if not (match or story) or (not story and rest & _REMARKS.restricting) or rest & {"only", "unless", "except"}:
         return None
+    if match and not re.match(_INSIDE, clause, re.I):
+        plain = _POINTING.sub("", clause[match.end() :])
+        if {token.text for token in tokens_of(plain)} & _REMARKS.narrowing:
+            return None
     sentence = Sentence(tokens, vocabulary)
     facts = {fact for at in range(len(tokens)) for fact in _facts_at(sentence, at)}
     return facts if story or not facts else None

@@ -170,6 +170,10 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
+_TOO_LARGE = 1e30
+"""Figures from here on are no numbers of a rule: years of them would not be finite."""
+
+
 def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     start, end = match.span()
     if _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
@@ -179,6 +183,8 @@ def _number(match: re.Match[str], is_money: bool) -> list[Token]:
         written = written.replace(".", "")
     suffix = (match["suffix"] or "").strip().lower()
     value = float(written) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
+    if not value < _TOO_LARGE:
+        return [Token(Kind.WORD, match[0], start, end, match[0])]
     text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
     is_percent, at_least = suffix in ("%", "percent"), bool(match["plus"])
     figure = Token(Kind.NUMBER, text, start, end, match[0], value, is_money, is_percent, at_least)
