@@ -17,7 +17,7 @@ _KEYS = np.random.default_rng(0).integers(0, 2**64, _LONGEST // 8, dtype=np.uint
 
 
 def hashes_of(texts: Iterable[str]) -> Hashes:
-    """A hash of each text. Two of ten million ids have the same one with a chance of one in half a million.
+    """A hash of each text. Among ten million ids, two share one with a chance of three in a million.
 
     >>> hashes_of(["t1", "t2"]).tolist() == [*hashes_of(["t1"]).tolist(), *hashes_of(["t2"]).tolist()]
     True
