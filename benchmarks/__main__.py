@@ -11,6 +11,7 @@ from benchmarks.book_size import bullets
 from benchmarks.change import change
 from benchmarks.estimator import estimator
 from benchmarks.feeds import feeds
+from benchmarks.fits import fits
 from benchmarks.footprint import footprint
 from benchmarks.growth import growth
 from benchmarks.hearing import hearing
@@ -53,6 +54,7 @@ app.command()(growth)
 app.command()(preview)
 app.command("odd-inputs")(odd_inputs)
 app.command()(estimator)
+app.command()(fits)
 app.command()(service)
 app.command()(footprint)
 app.command()(bullets)
