@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -57,7 +57,11 @@ class Branch:
 class _Node:
     bins: Bins
     rows: IntArray
-    gain: float
+    facts: IntArray
+    """The facts that it may be split by..."""
+    sums: FloatArray
+    """...and gradient, hessian and row count in each of their bins."""
+    gain: float = 0.0
     """What the best split would add."""
     sides: tuple[tuple[int, bytes], ...] = ()
 
@@ -103,26 +107,39 @@ class _Grower:
         self._table, self._gradient, self._hessian = table, gradient, hessian
         self._facts, self._options = facts, options
         self._bins = np.array([fact.bins for fact in table.facts])
+        self._width = int(self._bins[facts].max())
         self._words = np.array([bool(fact.words) for fact in table.facts])
 
     def grow(self, rows: IntArray) -> Iterator[Bins]:
         """Grow best-first until there are enough leaves."""
-        live, leaves = [self._node({}, rows)], 1
+        live, leaves = self._split([_Node({}, rows, self._facts, self._sums(self._facts, rows))]), 1
         while live and leaves < self._options.leaves:
-            node = max(live, key=lambda one: one.gain)
-            live.remove(node)
-            if node.gain <= 0:
-                return
+            node = live.pop(max(range(len(live)), key=lambda place: live[place].gain))
             leaves += len(node.sides) - 1
-            for at, inside in node.sides:
-                codes = self._table.codes[at][node.rows]
-                bins = {**node.bins, at: _both(node.bins.get(at), inside)}
-                child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
-                yield bins
-                if leaves < self._options.leaves and self._table.readable(
-                    bins, self._options.most_listed, plain=self._options.plain
-                ):
-                    live.append(self._node(bins, child))
+            children = [{**node.bins, at: _both(node.bins.get(at), inside)} for at, inside in node.sides]
+            yield from children
+            if leaves < self._options.leaves:
+                live += self._split(self._children(node, children))
+
+    def _children(self, node: _Node, children: Sequence[Bins]) -> list[_Node]:
+        """The sides of a node that can be split again. All but the largest are counted, and that has what is left."""
+        at = node.sides[0][0]
+        codes = self._table.codes[at][node.rows]
+        held = [node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]] for _, inside in node.sides]
+        if sum(map(len, held)) < len(node.rows):  # rows without the fact, which are on no side
+            held.append(node.rows[codes == UNKNOWN])
+        deep = len(children[0]) >= self._options.depth
+        facts = np.intersect1d(node.facts, list(children[0])) if deep else node.facts
+        largest = max(range(len(held)), key=lambda side: len(held[side]))
+        sums = [self._sums(facts, rows if side != largest else rows[:0]) for side, rows in enumerate(held)]
+        # Exact, because all are multiples of one unit.
+        sums[largest] = node.sums[:, np.searchsorted(node.facts, facts)] - sum(sums)
+        most, plain = self._options.most_listed, self._options.plain
+        return [
+            _Node(bins, held[side], facts, sums[side])
+            for side, bins in enumerate(children)
+            if self._table.readable(bins, most, plain=plain)
+        ]
 
     def worths(self, found: Sequence[Tests], rows: IntArray) -> dict[Tests, float]:
         """What each branch and all its parts gain in log-likelihood, less the price of their tests."""
@@ -147,30 +164,36 @@ class _Grower:
         prices = np.array([self._table.price(dict(part)) for part in parts])
         return dict(zip(parts, (gained - self._options.price * prices).tolist(), strict=True))
 
-    def _node(self, bins: Bins, rows: IntArray) -> _Node:
-        facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
-        if not len(facts):
-            return _Node(bins, rows, 0.0)
-        g, h = self._gradient[rows], self._hessian[rows]
-        sums = self._sums(facts, rows, g, h)
+    def _split(self, nodes: Sequence[_Node]) -> list[_Node]:
+        """Nodes that may be split by equally many facts, each with its best split."""
+        if not nodes:
+            return []
+        facts, sums = (
+            np.concatenate([node.facts for node in nodes]),
+            np.concatenate([node.sums for node in nodes], axis=1),
+        )
         order = _Order.of(sums, self._words[facts], self._bins[facts], self._options.penalty)
         gains, cuts = self._best_cuts(sums, order)
-        whole = float(g.sum())
-        gains -= whole * whole / (float(h.sum()) + self._options.penalty)
-        at = int(np.argmax(gains))
-        if not gains[at] > 0:
-            return _Node(bins, rows, 0.0)
-        inside = self._inside(int(facts[at]), int(cuts[at]), order.listed(at))
-        return _Node(bins, rows, float(gains[at]), self._sides(int(facts[at]), inside, rows))
+        gradient, hessian = sums[:2].sum(axis=2)
+        gains -= gradient * gradient / (hessian + self._options.penalty)
+        found = []
+        for node, first in zip(nodes, range(0, len(facts), len(facts) // len(nodes)), strict=True):
+            at = first + int(np.argmax(gains[first : first + len(node.facts)]))
+            if gains[at] > 0:
+                inside = self._inside(int(facts[at]), int(cuts[at]), order.listed(at))
+                sides = self._sides(int(facts[at]), inside, int(sums[2, at, UNKNOWN]))
+                found.append(replace(node, gain=float(gains[at]), sides=sides))
+        return found
 
-    def _sums(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray) -> FloatArray:
+    def _sums(self, facts: IntArray, rows: IntArray) -> FloatArray:
         """Gradient, hessian and row count in each bin of each fact, padded to the widest."""
-        sums = np.zeros((3, len(facts), int(self._bins[facts].max())))
-        for at, fact in enumerate(facts.tolist()):
-            codes = self._table.codes[fact][rows].astype(np.intp)  # once, and not in each of the counts
-            for of_kind, numbers in zip(sums, (g, h, None), strict=True):
-                counts = np.bincount(codes, numbers)
-                of_kind[at, : len(counts)] = counts
+        sums = np.zeros((3, len(facts), self._width))
+        if len(rows):
+            numbers = self._gradient[rows], self._hessian[rows], None
+            for at, fact in enumerate(facts.tolist()):
+                codes = self._table.codes[fact].take(rows).astype(np.intp)  # once, and not in each of the counts
+                for of_kind, weights in zip(sums, numbers, strict=True):
+                    of_kind[at] = np.bincount(codes, weights, self._width)
         return sums
 
     def _best_cuts(self, sums: FloatArray, order: _Order) -> tuple[FloatArray, IntArray]:
@@ -201,17 +224,14 @@ class _Grower:
             inside[order[cut + 1 :] if cut + 1 > len(order) - cut - 1 else order[: cut + 1]] = True
         return inside
 
-    def _sides(self, place: int, inside: BoolArray, rows: IntArray) -> tuple[tuple[int, bytes], ...]:
+    def _sides(self, place: int, inside: BoolArray, missing: int) -> tuple[tuple[int, bytes], ...]:
         """Both sides of a cut, and the rows with a missing value if there are enough."""
         outside = ~inside
         outside[UNKNOWN] = False
-        sides = [(place, inside.tobytes()), (place, outside.tobytes())]
-        unknown = np.zeros_like(inside)
-        unknown[UNKNOWN] = True
-        many = int((self._table.codes[place][rows] == UNKNOWN).sum()) >= self._options.least_support
-        return (
-            (*sides, (place, unknown.tobytes())) if many and self._table.facts[place].may_be_missing else tuple(sides)
-        )
+        sides = [inside, outside]
+        if missing >= self._options.least_support and self._table.facts[place].may_be_missing:
+            sides.append(np.arange(len(inside)) == UNKNOWN)
+        return tuple((place, side.tobytes()) for side in sides)
 
 
 @dataclass(frozen=True, slots=True)
