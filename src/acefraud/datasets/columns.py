@@ -431,7 +431,7 @@ def find_format(texts: pl.Series, *, like: str = "") -> str | None:
     """
     present = texts.drop_nulls()
     sample = present[:: max(1, len(present) // _TIMES_LOOKED_AT)]
-    if sample.is_empty():
+    if not sample.str.contains(r"\d").any():  # nearly every column of words, and most formats would be tried on it
         return None
     best, best_share = None, 0.0
     numbers = not sample.cast(pl.Float64, strict=False).has_nulls()
