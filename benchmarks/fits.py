@@ -61,7 +61,7 @@ def measure(cases: Cases, turns: int) -> dict[str, float]:
     }
     for work in works.values():
         work(warm)
-    seconds = {name: (np.inf, np.inf) for name in works}
+    seconds = dict.fromkeys(works, (np.inf, np.inf))
     for _ in range(turns):
         for name, work in works.items():
             seconds[name] = tuple(np.minimum(seconds[name], _seconds(lambda work=work: work(slice(None)))).tolist())

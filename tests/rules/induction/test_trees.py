@@ -9,7 +9,8 @@ import pytest
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.table import Columns, FactTable
 from acefraud.rules.induction.bins import BinnedTable, BinOptions
-from acefraud.rules.induction.trees import Branch, TreeOptions, branches
+from acefraud.rules.induction.trees import Branch, TreeOptions, _Grower, _Node, branches
+from acefraud.support.exact_sums import cut
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -109,3 +110,21 @@ def test_a_tree_looks_at_some_of_the_facts_only() -> None:
     )
     grown = conditions(table, generator.random(500) < 0.2, TreeOptions(facts_looked_at=0.25, leaves=60, price=0.0))
     assert 1 < len({fact for condition in grown for fact in condition.facts}) <= 6
+
+
+def test_what_is_left_for_the_largest_side_is_what_its_rows_add_up_to() -> None:
+    table = traffic(0)
+    hot = (table.numbers("amount_paid") > 500) & (table.numbers("risk_score") > 5) & (table.numbers("noise") > 0)
+    p = np.random.default_rng(1).random(len(table))
+    rows, facts, every = BinnedTable.cut(table, hot, BinOptions()), np.arange(4), np.arange(len(table))
+    grower = _Grower(rows, cut(hot - hot.mean()), cut(p * (1 - p)), facts, EVERY_FACT)
+    live = grower._split([_Node({}, every, facts, grower._sums(facts, every))])
+    depths = []
+    while live:
+        node = live.pop()
+        depths.append(len(node.bins))
+        children = [{**node.bins, at: inside} for at, inside in node.sides]
+        for child in (found := grower._children(node, children)):
+            np.testing.assert_array_equal(child.sums, grower._sums(child.facts, child.rows))
+        live += grower._split(found)
+    assert max(depths) >= 2

@@ -229,6 +229,10 @@ def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.u
     return found
 
 
+_STABLE = 1.25
+"""How many times larger than assumed the curvature may be on a step before steps with momentum do not settle."""
+
+
 class _Problem:
     """The problem with columns scaled to equal curvature, so that rare and common conditions converge equally fast."""
 
@@ -291,6 +295,15 @@ class _Problem:
         slope: FloatArray = (self._sums(error) + pull) / self.scale
         return slope
 
+    def heed_bend(self, way: FloatArray, turned: FloatArray) -> None:
+        """Make steps shorter if the slope turned so much on this way that they would never settle.
+
+        Away from the start the curvature may be many times larger than there: next to a rule that holds on nearly all
+        frauds, the level falls far.
+        """
+        while float((turned * way).sum()) > _STABLE * self.lipschitz * float(np.square(way).sum()):
+            self.lipschitz *= 2
+
     def shrunk(self, moved: FloatArray) -> FloatArray:
         """A step after the L1 penalty and the sign constraint."""
         kept: FloatArray = np.sign(moved) * np.maximum(np.abs(moved) - self.lasso / self.scale / self.lipschitz, 0.0)
@@ -302,8 +315,12 @@ class _Problem:
 def _descend(problem: _Problem, steps: int) -> FloatArray:
     current: FloatArray = problem.start * problem.scale
     ahead, momentum = current.copy(), 1.0
+    last, last_slope = ahead, np.zeros(len(ahead))
     for _ in range(steps):
-        following = problem.shrunk(ahead - problem.gradient(ahead) / problem.lipschitz)
+        slope = problem.gradient(ahead)
+        problem.heed_bend(ahead - last, slope - last_slope)
+        last, last_slope = ahead, slope
+        following = problem.shrunk(ahead - slope / problem.lipschitz)
         change = following - current
         if float(((ahead - following) * change).sum()) > 0:  # it overshot: restart the momentum
             momentum, ahead = 1.0, following.copy()
