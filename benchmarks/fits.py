@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from benchmarks.quality.dataset_folder import data_folder, sources
 
 def fits(
     folder: Annotated[Path | None, typer.Argument(help="Folder of datasets; $ACEFRAUD_DATA if not given.")] = None,
+    *,
     only: Annotated[str | None, typer.Option(help="Datasets, separated by commas; all if not given.")] = None,
     mappings: Annotated[Path | None, typer.Option(help="Folder of mappings for datasets without one.")] = None,
     rows: Annotated[int, typer.Option(min=1_000, help="The most recent rows of each dataset, at most.")] = 40_000,
@@ -64,7 +66,7 @@ def measure(cases: Cases, turns: int) -> dict[str, float]:
     seconds = dict.fromkeys(works, (np.inf, np.inf))
     for _ in range(turns):
         for name, work in works.items():
-            seconds[name] = tuple(np.minimum(seconds[name], _seconds(lambda work=work: work(slice(None)))).tolist())
+            seconds[name] = tuple(np.minimum(seconds[name], _seconds(partial(work, slice(None)))).tolist())
     (ours, our_processor), (theirs, their_processor) = seconds["acefraud"], seconds["lightgbm"]
     return {
         "rows": len(frame),

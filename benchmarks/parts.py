@@ -135,7 +135,7 @@ def _lightgbm(client: Any, pattern: str, mapping: str) -> dict[str, Any]:
 
     known = SchemaMapping.load(mapping)
     # Dask's own reader would put small columns into fewer partitions than large ones, and the label beside other rows.
-    rows = dd.from_map(_numbers, sorted(glob(pattern)))
+    rows = dd.from_map(_numbers, sorted(glob(pattern)))  # type: ignore[no-untyped-call]
     model = DaskLGBMClassifier(
         client=client, n_estimators=300, deterministic=True, force_row_wise=True, seed=0, verbose=-1
     )
