@@ -229,8 +229,8 @@ def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.u
     return found
 
 
-_STABLE = 1.25
-"""How many times larger than assumed the curvature may be on a step before steps with momentum do not settle."""
+_LONG, _STABLE = 30, 1.25
+"""Steps after which most fits have settled, and how many times the assumed curvature is allowed on later ones."""
 
 
 class _Problem:
@@ -295,14 +295,14 @@ class _Problem:
         slope: FloatArray = (self._sums(error) + pull) / self.scale
         return slope
 
-    def heed_bend(self, way: FloatArray, turned: FloatArray) -> None:
+    def shorten(self, way: FloatArray, turned: FloatArray) -> None:
         """Make steps shorter if the slope turned so much on this way that they would never settle.
 
         Away from the start the curvature may be many times larger than there: next to a rule that holds on nearly all
         frauds, the level falls far.
         """
         while float((turned * way).sum()) > _STABLE * self.lipschitz * float(np.square(way).sum()):
-            self.lipschitz *= 2
+            self.lipschitz *= _STABLE
 
     def shrunk(self, moved: FloatArray) -> FloatArray:
         """A step after the L1 penalty and the sign constraint."""
@@ -316,9 +316,10 @@ def _descend(problem: _Problem, steps: int) -> FloatArray:
     current: FloatArray = problem.start * problem.scale
     ahead, momentum = current.copy(), 1.0
     last, last_slope = ahead, np.zeros(len(ahead))
-    for _ in range(steps):
+    for step in range(steps):
         slope = problem.gradient(ahead)
-        problem.heed_bend(ahead - last, slope - last_slope)
+        if step > _LONG:
+            problem.shorten(ahead - last, slope - last_slope)
         last, last_slope = ahead, slope
         following = problem.shrunk(ahead - slope / problem.lipschitz)
         change = following - current
