@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from threading import Lock
 
 import numpy as np
 
@@ -31,29 +35,69 @@ OFTEN, SELDOM = 5, 250
 """Outcomes between two looks at a feed: as long as it is unknown or seems to bring frauds only, and otherwise."""
 
 
-def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> tuple[int, FeedSet] | None:
+class LatestTruths:
+    """The truths told lately at a node. Of what others and this process have written, only what is new is read."""
+
+    def __init__(self, playbook: BulletPlaybook, node: str) -> None:
+        self.playbook, self.node = playbook, node
+        self._events = deque[Event](maxlen=LATEST)
+        self._seq = 0
+        self._reading = Lock()
+
+    def told(self) -> list[OutcomeHeard]:
+        """The truths among the latest outcomes."""
+        with self._reading:
+            ledger = self.playbook.ledger
+            new = ledger.find_events(OUTCOME_KINDS, after=self._seq, limit=LATEST, newest_first=True)
+            self._events.extend(reversed(new))
+            self._seq = new[0].seq if new else self._seq
+            return truths_in(self._events, self.node)
+
+    def reported(self, made: Iterable[Event], truths: Mapping[str, bool]) -> list[int]:
+        """The events of the decisions that the latest truths are about: of those made, the first on each transaction.
+
+        The decisions come newest first.
+        """
+        wanted = set(list(truths)[-LATEST:])
+        some = islice((event for event in made if event.payload.subject in wanted), 4 * LATEST)
+        pairs = decisions_of(some, self.node)
+        return sorted({record.transaction_id: event.seq for event, record in pairs}.values())
+
+    def decided(self, transaction_ids: Collection[str]) -> list[Event]:
+        """All decisions on transactions, newest first."""
+        wanted = DecisionFilter(transaction_ids=list(transaction_ids))
+        return self.playbook.ledger.find_decisions(wanted, limit=sys.maxsize) if transaction_ids else []
+
+
+def recognised(lately: LatestTruths, outcomes: Sequence[Outcome]) -> tuple[int, FeedSet] | None:
     """The event that says which kind of feed brings these outcomes, and before which of them; None if it is no news.
 
     It is the same whether outcomes are heard together or one by one.
     """
-    feed, count = playbook.feed(node), playbook.outcomes
-    if feed.declared:
-        return None
+    feed, count = lately.playbook.feed(lately.node), lately.playbook.outcomes
     every = OFTEN if feed.kind in (FeedKind.UNKNOWN, FeedKind.FRAUD_ONLY) else SELDOM
-    for index in range(every - 1 - count % every, len(outcomes), every):
-        said = _recognised(playbook, outcomes[: index + 1], node)
+    looks = range(every - 1 - count % every, len(outcomes), every)
+    if feed.declared or not looks:
+        return None
+    truths, start = {heard.outcome.transaction_id: heard.outcome.is_fraud for heard in lately.told()}, 0
+    made = lately.decided({*truths, *(outcome.transaction_id for outcome in outcomes[: looks[-1] + 1])})
+    for index in looks:
+        new = (outcome for outcome in outcomes[start : index + 1] if not outcome.is_opinion)
+        truths.update((outcome.transaction_id, outcome.is_fraud) for outcome in new)
+        start = index + 1
+        said = _recognised(lately, truths, lately.reported(made, truths))
         if said is not None:
             return index, said
     return None
 
 
-def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> FeedSet | None:
-    """Which kind of feed brings these outcomes, if that is news.
+def _recognised(lately: LatestTruths, truths: Mapping[str, bool], reported: Sequence[int]) -> FeedSet | None:
+    """Which kind of feed tells these truths, if that is news. They are about the decisions that are `reported`.
 
     A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
     """
+    playbook, node = lately.playbook, lately.node
     feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
-    truths, reported = _latest(playbook, node, outcomes)
     latest = dict(list(truths.items())[-LATEST:])
     frauds, covered = sum(latest.values()), None
     mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)
@@ -81,13 +125,14 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
     return said.model_copy(update={"covered": covered})
 
 
-def reaches_most(playbook: BulletPlaybook, node: str) -> bool:
+def reaches_most(lately: LatestTruths) -> bool:
     """Whether the latest outcomes reach most decisions, as those of a complete feed do; also if few were decided."""
-    truths, reported = _latest(playbook, node)
+    truths = {heard.outcome.transaction_id: heard.outcome.is_fraud for heard in lately.told()}
+    reported = lately.reported(lately.decided(truths), truths)
     if len(reported) < LEAST_DECISIONS:
         return True
     lasts = reported[-1], reported[len(reported) // 10]
-    return max(_covered(playbook, last, truths, node) for last in lasts) >= MOST_COVERED
+    return any(_covered(lately.playbook, last, truths, lately.node) >= MOST_COVERED for last in lasts)
 
 
 def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
@@ -96,24 +141,14 @@ def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
     return len(playbook.ledger.find_decisions(DecisionFilter(), limit=least)) == least
 
 
-def _latest(playbook: BulletPlaybook, node: str, new: Sequence[Outcome] = ()) -> tuple[dict[str, bool], list[int]]:
-    """The truths told lately, with new ones, by transaction; and the events of the decisions that they are about."""
-    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
-    told = [event.outcome for event in truths_in(reversed(heard), node)]
-    told += [outcome for outcome in new if not outcome.is_opinion]
-    truths = {outcome.transaction_id: outcome.is_fraud for outcome in told}
-    wanted = DecisionFilter(transaction_ids=list(truths)[-LATEST:])
-    made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if truths else []
-    return truths, sorted({record.transaction_id: event.seq for event, record in decisions_of(made, node)}.values())
-
-
-def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node: str) -> float:
+def _covered(playbook: BulletPlaybook, last: int, truths: Mapping[str, bool], node: str) -> float:
     """The share of the latest decisions up to one that have an outcome; 0 if there are too few to tell."""
     made = playbook.ledger.find_decisions(DecisionFilter(), before=last + 1, limit=LATEST)
     ids = {record.transaction_id for _, record in decisions_of(made, node)}
     if len(ids) < LEAST_DECISIONS:
         return 0.0
-    known = {name for name, events in playbook.ledger.outcome_events(ids).items() if truths_in(events, node)}
+    others = playbook.ledger.outcome_events(ids - truths.keys())
+    known = {name for name, events in others.items() if truths_in(events, node)}
     return len(ids & (known | truths.keys())) / len(ids)
 
 

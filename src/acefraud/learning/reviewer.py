@@ -31,7 +31,7 @@ from acefraud.learning import level
 from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.level import level_at, level_of_all
 from acefraud.learning.model_lessons import ModelLessons, ReflectionPolicy
-from acefraud.learning.outcome_feeds import reaches_most
+from acefraud.learning.outcome_feeds import LatestTruths, reaches_most
 from acefraud.learning.review import ReviewPlan, StatusMove, apply, refit, review, watch
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
@@ -252,6 +252,7 @@ class Reviewer:
         self.playbook = playbook
         self.options = options
         self.cases = RememberedCases(playbook, reflector.memory, options.node)
+        self.lately = LatestTruths(playbook, options.node)
         self.odds = FittedOdds(playbook, options)
         self.lessons: ModelLessons | None = None
         """What is learnt by asking a model; None if the embedded engine reflects. A model does not search for rules."""
@@ -380,7 +381,7 @@ class Reviewer:
         latest = cases.take(slice(max(0, len(cases) - LOOK_BACK), None))
         expected = level.log_odds_in(latest, snapshot, self.options)
         changed = None if expected is None else pattern_change(expected, latest.labels, latest.facts, node)
-        if changed is not None and reaches_most(self.playbook, node):
+        if changed is not None and reaches_most(self.lately):
             with suppress(StoreConflict):  # somebody changed the playbook: it is tested again later
                 self.playbook.record([changed], preconditions=[Precondition.no_edits_since(seen)])
                 self.announce(changed)
@@ -402,7 +403,7 @@ class Reviewer:
         if found is None or calibration is None:
             return None
         recent, expected = found
-        fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.playbook, node))
+        fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.lately))
         return level.level_change(recent, expected, calibration, fair=fair, node=node, outcomes=self.playbook.outcomes)
 
     def _level(self, cases: LabelledFacts) -> level.Told | None:
