@@ -150,7 +150,7 @@ class FactTable(ShortRepr):
             Columns(
                 {name: np.concatenate([table.numbers(name) for table in tables]) for name in numbers},
                 {name: np.concatenate([table.flags(name) for table in tables]) for name in flags},
-                {name: _stacked_words([table.categories(name) for table in tables]) for name in categories},
+                {name: stacked_words([table.categories(name) for table in tables]) for name in categories},
             ),
             sum(len(table) for table in tables),
         )
@@ -172,7 +172,7 @@ class FactTable(ShortRepr):
             if name in other.flags:
                 flags[name] = np.where(unknown, other.flags[name], self.flags(name)).astype(np.int8)
             if name in other.categories:
-                codes, words = _stacked_words([self.categories(name), other.categories[name]])
+                codes, words = stacked_words([self.categories(name), other.categories[name]])
                 mine, theirs = np.split(codes, 2)
                 categories[name] = np.where(unknown, theirs, mine).astype(np.int32), words
         return FactTable.of_columns(Columns(numbers, flags, categories), self._count)
@@ -290,7 +290,8 @@ def coded(values: Sequence[str | None]) -> Categories:
     return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
 
 
-def _stacked_words(parts: Sequence[Categories]) -> Categories:
+def stacked_words(parts: Sequence[Categories]) -> Categories:
+    """Words of several tables as those of one, one after the other."""
     if all(words is parts[0][1] or words == parts[0][1] for _, words in parts):
         return np.concatenate([codes for codes, _ in parts]), parts[0][1]
     together = tuple(sorted({word for _, words in parts for word in words}))

@@ -113,7 +113,7 @@ class Deciding:
         """
         snapshot = self._newest()
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
-        return await self._decided(given, snapshot)
+        return await self._decided(list(given), snapshot)  # rows of columns are made once
 
     async def _decided(self, given: Sequence[Transaction], snapshot: Snapshot) -> DecisionSequence:
         """Recorded decisions, with a warning for all that is unusual about them."""

@@ -253,6 +253,7 @@ class Reviewer:
         self.options = options
         self.cases = RememberedCases(playbook, reflector.memory, options.node)
         self.lately = LatestTruths(playbook, options.node)
+        self._latest = level.LatestLogOdds(options)
         self.odds = FittedOdds(playbook, options)
         self.lessons: ModelLessons | None = None
         """What is learnt by asking a model; None if the embedded engine reflects. A model does not search for rules."""
@@ -379,7 +380,7 @@ class Reviewer:
             return
         cases = self.cases.since_change()
         latest = cases.take(slice(max(0, len(cases) - LOOK_BACK), None))
-        expected = level.log_odds_in(latest, snapshot, self.options)
+        expected = self._latest.of(latest, snapshot)
         changed = None if expected is None else pattern_change(expected, latest.labels, latest.facts, node)
         if changed is not None and reaches_most(self.lately):
             with suppress(StoreConflict):  # somebody changed the playbook: it is tested again later
@@ -419,11 +420,12 @@ class Reviewer:
         if (told and told[0]) or not (feed.is_complete or feed.silence_days):
             return told
         latest = cases.take(slice(max(0, len(cases) - level.LATEST), None))
-        expected = level.log_odds_in(latest, snapshot, self.options)
+        expected = self._latest.of(latest, snapshot)
         if expected is None:
             return None
+        likelihoods = self._latest.likelihoods(latest.labels)
         lag = level.lag_of(self.playbook, cases, self.options.node)
-        return level.recent_level(expected, latest.labels, lag), expected
+        return level.recent_level(expected, latest.labels, lag, likelihoods=likelihoods), expected
 
     # --- reviews ---
 
