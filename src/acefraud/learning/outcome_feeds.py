@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from threading import Lock
 
 import numpy as np
 
 from acefraud.core.decision import DecisionRecord
-from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, FeedSet, OutcomeHeard
+from acefraud.core.events import DecisionMade, Event, FeedSet, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import FeedKind, Outcome
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import LATEST_OUTCOMES
 from acefraud.support.arrays import FloatArray
 
-LATEST = 200
+LATEST = LATEST_OUTCOMES
 """Outcomes, and decisions, that a feed is recognised by."""
 LEAST_DECISIONS = 10
 LEAST_REPORTS, MANY_REPORTS = 20, 100
@@ -35,68 +34,35 @@ OFTEN, SELDOM = 5, 250
 """Outcomes between two looks at a feed: as long as it is unknown or seems to bring frauds only, and otherwise."""
 
 
-class LatestTruths:
-    """The truths told lately at a node. Of what others and this process have written, only what is new is read."""
-
-    def __init__(self, playbook: BulletPlaybook, node: str) -> None:
-        self.playbook, self.node = playbook, node
-        self._events = deque[Event](maxlen=LATEST)
-        self._seq = 0
-        self._reading = Lock()
-
-    def told(self) -> list[OutcomeHeard]:
-        """The truths among the latest outcomes."""
-        with self._reading:
-            ledger = self.playbook.ledger
-            new = ledger.find_events(OUTCOME_KINDS, after=self._seq, limit=LATEST, newest_first=True)
-            self._events.extend(reversed(new))
-            self._seq = new[0].seq if new else self._seq
-            return truths_in(self._events, self.node)
-
-    def reported(self, made: Iterable[Event], truths: Mapping[str, bool]) -> list[int]:
-        """The events of the decisions that the latest truths are about: of those made, the first on each transaction.
-
-        The decisions come newest first.
-        """
-        wanted = set(list(truths)[-LATEST:])
-        some = islice((event for event in made if event.payload.subject in wanted), 4 * LATEST)
-        pairs = decisions_of(some, self.node)
-        return sorted({record.transaction_id: event.seq for event, record in pairs}.values())
-
-    def decided(self, transaction_ids: Collection[str]) -> list[Event]:
-        """All decisions on transactions, newest first."""
-        wanted = DecisionFilter(transaction_ids=list(transaction_ids))
-        return self.playbook.ledger.find_decisions(wanted, limit=sys.maxsize) if transaction_ids else []
-
-
-def recognised(lately: LatestTruths, outcomes: Sequence[Outcome]) -> tuple[int, FeedSet] | None:
+def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> tuple[int, FeedSet] | None:
     """The event that says which kind of feed brings these outcomes, and before which of them; None if it is no news.
 
     It is the same whether outcomes are heard together or one by one.
     """
-    feed, count = lately.playbook.feed(lately.node), lately.playbook.outcomes
+    feed, count = playbook.feed(node), playbook.outcomes
     every = OFTEN if feed.kind in (FeedKind.UNKNOWN, FeedKind.FRAUD_ONLY) else SELDOM
     looks = range(every - 1 - count % every, len(outcomes), every)
     if feed.declared or not looks:
         return None
-    truths, start = {heard.outcome.transaction_id: heard.outcome.is_fraud for heard in lately.told()}, 0
-    made = lately.decided({*truths, *(outcome.transaction_id for outcome in outcomes[: looks[-1] + 1])})
+    truths, start = _latest(playbook, node), 0
+    made = _decided(playbook, {*truths, *(outcome.transaction_id for outcome in outcomes[: looks[-1] + 1])})
     for index in looks:
         new = (outcome for outcome in outcomes[start : index + 1] if not outcome.is_opinion)
         truths.update((outcome.transaction_id, outcome.is_fraud) for outcome in new)
         start = index + 1
-        said = _recognised(lately, truths, lately.reported(made, truths))
+        said = _recognised(playbook, truths, _reported(made, truths, node), node)
         if said is not None:
             return index, said
     return None
 
 
-def _recognised(lately: LatestTruths, truths: Mapping[str, bool], reported: Sequence[int]) -> FeedSet | None:
+def _recognised(
+    playbook: BulletPlaybook, truths: Mapping[str, bool], reported: Sequence[int], node: str
+) -> FeedSet | None:
     """Which kind of feed tells these truths, if that is news. They are about the decisions that are `reported`.
 
     A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
     """
-    playbook, node = lately.playbook, lately.node
     feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
     latest = dict(list(truths.items())[-LATEST:])
     frauds, covered = sum(latest.values()), None
@@ -125,20 +91,39 @@ def _recognised(lately: LatestTruths, truths: Mapping[str, bool], reported: Sequ
     return said.model_copy(update={"covered": covered})
 
 
-def reaches_most(lately: LatestTruths) -> bool:
+def reaches_most(playbook: BulletPlaybook, node: str) -> bool:
     """Whether the latest outcomes reach most decisions, as those of a complete feed do; also if few were decided."""
-    truths = {heard.outcome.transaction_id: heard.outcome.is_fraud for heard in lately.told()}
-    reported = lately.reported(lately.decided(truths), truths)
+    truths = _latest(playbook, node)
+    reported = _reported(_decided(playbook, truths), truths, node)
     if len(reported) < LEAST_DECISIONS:
         return True
     lasts = reported[-1], reported[len(reported) // 10]
-    return any(_covered(lately.playbook, last, truths, lately.node) >= MOST_COVERED for last in lasts)
+    return any(_covered(playbook, last, truths, node) >= MOST_COVERED for last in lasts)
 
 
 def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
     """Whether so many reports are few beside the decisions so far."""
     least = math.ceil(reports / FEW_REPORTED)
     return len(playbook.ledger.find_decisions(DecisionFilter(), limit=least)) == least
+
+
+def _latest(playbook: BulletPlaybook, node: str) -> dict[str, bool]:
+    """The truths told lately, by transaction."""
+    heard = truths_in(playbook.latest_outcomes(), node)
+    return {event.outcome.transaction_id: event.outcome.is_fraud for event in heard}
+
+
+def _decided(playbook: BulletPlaybook, transaction_ids: Collection[str]) -> list[Event]:
+    """All decisions on transactions, newest first."""
+    wanted = DecisionFilter(transaction_ids=list(transaction_ids))
+    return playbook.ledger.find_decisions(wanted, limit=sys.maxsize) if transaction_ids else []
+
+
+def _reported(made: Iterable[Event], truths: Mapping[str, bool], node: str) -> list[int]:
+    """The events of the decisions that the latest truths are about: of those made, the first on each transaction."""
+    wanted = set(list(truths)[-LATEST:])
+    some = islice((event for event in made if event.payload.subject in wanted), 4 * LATEST)
+    return sorted({record.transaction_id: event.seq for event, record in decisions_of(some, node)}.values())
 
 
 def _covered(playbook: BulletPlaybook, last: int, truths: Mapping[str, bool], node: str) -> float:

@@ -323,7 +323,7 @@ class OutcomeRecorder:
             if memory is not None:
                 undecided = memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), playbook.ledger)
         judged = await self._judged(list(zip(outcomes, decisions, undecided, strict=True)), pasts, judgement)
-        news = recognised(self._reviewer.lately, outcomes)
+        news = recognised(playbook, outcomes, node)
         defers = [feed.defers] * len(outcomes)
         if news is not None:
             place, said = news

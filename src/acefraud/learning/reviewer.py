@@ -31,7 +31,7 @@ from acefraud.learning import level
 from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.level import level_at, level_of_all
 from acefraud.learning.model_lessons import ModelLessons, ReflectionPolicy
-from acefraud.learning.outcome_feeds import LatestTruths, reaches_most
+from acefraud.learning.outcome_feeds import reaches_most
 from acefraud.learning.review import ReviewPlan, StatusMove, apply, refit, review, watch
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
@@ -181,11 +181,11 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
         return 0.0, 0, ""
     x, p = np.column_stack(list(columns.values()))[::-1], sigmoid_of(margin)[::-1, None]
     error, variance, squared = labels[::-1, None] - p, p * (1 - p), np.square(x)
-    sums = [
-        np.cumsum(each, axis=0) for w in (error, variance, np.square(error)) for each in (w + 0 * x, w * x, w * squared)
-    ]
-    effect, spread = _effect([each[stretches] for each in sums])
-    before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
+    weights = (error, variance, np.square(error))
+    sums = [np.cumsum(each, axis=0) for w in weights for each in (w, w * x, w * squared)]
+    some = slice(int(stretches[0]), int(stretches[-1]) + 1)  # they follow one another, for frauds only become more
+    effect, spread = _effect([each[some] for each in sums])
+    before, spread_before = _effect([each[-1] - each[some] for each in sums])
     gains = np.square(effect - before) / (spread + spread_before) / 2 - log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
@@ -252,7 +252,6 @@ class Reviewer:
         self.playbook = playbook
         self.options = options
         self.cases = RememberedCases(playbook, reflector.memory, options.node)
-        self.lately = LatestTruths(playbook, options.node)
         self._latest = level.LatestLogOdds(options)
         self.odds = FittedOdds(playbook, options)
         self.lessons: ModelLessons | None = None
@@ -382,7 +381,7 @@ class Reviewer:
         latest = cases.take(slice(max(0, len(cases) - LOOK_BACK), None))
         expected = self._latest.of(latest, snapshot)
         changed = None if expected is None else pattern_change(expected, latest.labels, latest.facts, node)
-        if changed is not None and reaches_most(self.lately):
+        if changed is not None and reaches_most(self.playbook, node):
             with suppress(StoreConflict):  # somebody changed the playbook: it is tested again later
                 self.playbook.record([changed], preconditions=[Precondition.no_edits_since(seen)])
                 self.announce(changed)
@@ -404,7 +403,7 @@ class Reviewer:
         if found is None or calibration is None:
             return None
         recent, expected = found
-        fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.lately))
+        fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.playbook, node))
         return level.level_change(recent, expected, calibration, fair=fair, node=node, outcomes=self.playbook.outcomes)
 
     def _level(self, cases: LabelledFacts) -> level.Told | None:
