@@ -80,6 +80,10 @@ class FactTable(ShortRepr):
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
         self._count = len(rows)
+        layouts = {tuple(row) for row in rows}
+        if len(layouts) == 1:  # as in most tables; then it takes far fewer steps
+            self.columns = columns_of(zip(*layouts, zip(*(row.values() for row in rows), strict=True), strict=True))
+            return
         names = dict.fromkeys(name for row in rows for name in row)
         self.columns = columns_of((name, [row.get(name) for row in rows]) for name in names)
 
@@ -269,12 +273,14 @@ def columns_of(facts: Iterable[tuple[str, Sequence[FactValue | None]]]) -> Colum
     categories: dict[str, Categories] = {}
     for name, values in facts:
         kinds = set(map(type, values))
+        alone = len(kinds) == 1
         if float in kinds:
-            numbers[name] = np.array([value if type(value) is float else np.nan for value in values])
+            numbers[name] = np.array(values if alone else [v if type(v) is float else np.nan for v in values])
         if bool in kinds:
-            flags[name] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
+            known = values if alone else [v if type(v) is bool else -1 for v in values]
+            flags[name] = np.array(known, dtype=np.int8)
         if str in kinds:
-            categories[name] = coded([value if type(value) is str else None for value in values])
+            categories[name] = coded([v if type(v) is str else None for v in values])
     return Columns(numbers, flags, categories)
 
 

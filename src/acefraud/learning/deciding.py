@@ -393,9 +393,9 @@ class Deciding:
         """The memory of entities, if the latest training asks for one."""
         return memory_for(self._newest().mapping)
 
-    def _newest(self) -> Snapshot:
+    def _newest(self, *, counted: bool = True) -> Snapshot:
         self.playbook.refresh()
-        return self.playbook.snapshot()
+        return self.playbook.snapshot() if counted else self.playbook.uncounted()
 
     def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
         """The mapping to read records with: the latest training may have brought another."""

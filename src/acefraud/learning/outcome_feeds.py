@@ -63,7 +63,7 @@ def _recognised(
 
     A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
     """
-    feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
+    feed, calibration = playbook.feed(node), playbook.uncounted().calibration(node)
     latest = dict(list(truths.items())[-LATEST:])
     frauds, covered = sum(latest.values()), None
     mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)

@@ -139,6 +139,11 @@ class PlaybookReading:
                 self._last = made
             return made
 
+    def uncounted(self) -> Snapshot:
+        """The playbook at its current revision, except that the counters of its bullets may be older."""
+        with self._lock:
+            return self._visible().uncounted()
+
     @property
     def last_snapshot(self) -> Snapshot:
         """The latest snapshot that anybody has asked for: no older than the last decision. It never waits."""
