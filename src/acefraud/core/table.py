@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -80,12 +81,9 @@ class FactTable(ShortRepr):
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
         self._count = len(rows)
-        layouts = {tuple(row) for row in rows}
-        if len(layouts) == 1:  # as in most tables; then it takes far fewer steps
-            self.columns = columns_of(zip(*layouts, zip(*(row.values() for row in rows), strict=True), strict=True))
-            return
-        names = dict.fromkeys(name for row in rows for name in row)
-        self.columns = columns_of((name, [row.get(name) for row in rows]) for name in names)
+        names = tuple(dict.fromkeys(chain.from_iterable(rows)))
+        cells = zip(*[[*map(row.get, names)] for row in rows], strict=True)  # faster than column by column
+        self.columns = columns_of(zip(names, cells, strict=True))
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
@@ -272,15 +270,14 @@ def columns_of(facts: Iterable[tuple[str, Sequence[FactValue | None]]]) -> Colum
     flags: dict[str, Flags] = {}
     categories: dict[str, Categories] = {}
     for name, values in facts:
-        kinds = set(map(type, values))
-        alone = len(kinds) == 1
+        kinds = {*map(type, values)} - {type(None)}
         if float in kinds:
-            numbers[name] = np.array(values if alone else [v if type(v) is float else np.nan for v in values])
+            known = values if len(kinds) == 1 else [value if type(value) is float else None for value in values]
+            numbers[name] = np.array(known, dtype=np.float64)  # which takes None for NaN
         if bool in kinds:
-            known = values if alone else [v if type(v) is bool else -1 for v in values]
-            flags[name] = np.array(known, dtype=np.int8)
+            flags[name] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
         if str in kinds:
-            categories[name] = coded([v if type(v) is str else None for v in values])
+            categories[name] = coded([value if type(value) is str else None for value in values])
     return Columns(numbers, flags, categories)
 
 
@@ -292,8 +289,8 @@ def coded(values: Sequence[str | None]) -> Categories:
     ([1, -1, 0], ('app', 'web'))
     """
     words = tuple(sorted({value for value in values if value is not None}))
-    code: dict[str | None, int] = {word: index for index, word in enumerate(words)}
-    return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
+    code: dict[str | None, int] = {None: -1, **{word: index for index, word in enumerate(words)}}
+    return np.array([*map(code.__getitem__, values)], dtype=np.int32), words
 
 
 def stacked_words(parts: Sequence[Categories]) -> Categories:

@@ -12,6 +12,7 @@ A step is bounded. Unless the feed is complete, a step that would change many ve
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -264,9 +265,9 @@ def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
 
     Told by the events in between, of which outcomes are as many as usual.
     """
-    ids = cases.ids[-LEVEL_EVERY:].tolist()
-    made = [record for past in playbook.ledger.transaction_events(ids).values() for record in past.records]
-    since = [playbook.seq - record.revision for record in made if record.node == node]
+    latest = DecisionFilter(transaction_ids=cases.ids[-LEVEL_EVERY:].tolist())
+    made = decisions_of(playbook.ledger.find_decisions(latest, limit=sys.maxsize), node)
+    since = [playbook.seq - record.revision for _, record in made]
     return round(float(np.median(since)) * playbook.outcomes / playbook.seq) if since else 0
 
 

@@ -227,13 +227,14 @@ class CaseMemory:
         """All remembered cases."""
         waiting, self._new = self._new, []
         for new in waiting:
-            ids = {*new.ids.tolist()}
-            if len(ids) == len(new) <= self.capacity and self._known.isdisjoint(ids):
-                self._append(new)
-            else:
-                whole = self._joined(new)
+            last = {case_id: index for index, case_id in enumerate(new.ids.tolist())}
+            if len(new) > min(len(last), self.capacity):
+                new = new.take(np.array(sorted(last.values())[-self.capacity :]))
+            if not self._known.isdisjoint(last):
+                old = self._cases.take(np.array([case_id not in last for case_id in self._cases.ids.tolist()]))
                 self.clear()
-                self._append(whole)
+                self._append(old)
+            self._append(new)
         return self._cases
 
     def __len__(self) -> int:
@@ -280,18 +281,3 @@ class CaseMemory:
             old.from_texts or new.from_texts,
             last=self._last,
         )
-
-    def _joined(self, new: LabelledFacts) -> LabelledFacts:
-        """All cases with others of which some are known or come twice."""
-        parts = [part for part in (self._cases, new) if len(part)]
-        ids = np.concatenate([part.ids for part in parts])
-        last = {case_id: index for index, case_id in enumerate(ids.tolist())}
-        kept = np.array(sorted(last.values())[max(0, len(last) - self.capacity) :], dtype=np.int64)
-        whole = LabelledFacts(
-            ids,
-            FactTable.stacked([part.facts for part in parts]),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.times for part in parts]),
-            any(part.from_texts for part in parts),
-        )
-        return whole.take(kept)
