@@ -311,9 +311,9 @@ class LatestLogOdds:
         figures = additive.rows.tobytes(), additive.weights.tobytes()
         if self._of != (of := (additive.table.wording, additive.calibration, *figures)):
             self._of, self._log_odds, self._likely = of, self._log_odds[:0], self._likely[:0]
-        new = min(cases.last - self._last, len(cases))
-        if new + len(self._log_odds) < len(cases):
-            new = len(cases)
+        new = cases.last - self._last
+        if new > len(cases) or new + len(self._log_odds) < len(cases):
+            new, self._log_odds = len(cases), self._log_odds[:0]
         if new:
             fresh = _log_odds(additive, cases.take(slice(len(cases) - new, None)), self._options)
             self._log_odds = np.concatenate([self._log_odds, fresh])[-LATEST:]
@@ -436,13 +436,12 @@ def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
 
 def _filtered(likelihoods: FloatArray) -> FloatArray:
     """The chance of each shift after each block, given the blocks so far."""
-    before, jumped, found = _PRIOR, (1 - _STAYS) * _PRIOR, np.empty_like(likelihoods)
-    for likelihood, chance in zip(likelihoods, found, strict=True):  # in place: most of the time goes into calls
-        np.multiply(before, _STAYS, out=chance)
+    chance, jumped, found = _PRIOR, (1 - _STAYS) * _PRIOR, np.empty_like(likelihoods)
+    for index, likelihood in enumerate(likelihoods):  # in place: most of the time goes into calls
+        chance = np.multiply(chance, _STAYS, out=found[index])
         chance += jumped
         chance *= likelihood
         chance /= np.add.reduce(chance)
-        before = chance
     return found
 
 

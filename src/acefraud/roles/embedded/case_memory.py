@@ -226,15 +226,14 @@ class CaseMemory:
     def cases(self) -> LabelledFacts:
         """All remembered cases."""
         waiting, self._new = self._new, []
-        for new in waiting:
-            last = {case_id: index for index, case_id in enumerate(new.ids.tolist())}
-            if len(new) > min(len(last), self.capacity):
-                new = new.take(np.array(sorted(last.values())[-self.capacity :]))
+        for cases in waiting:
+            last = {case_id: index for index, case_id in enumerate(cases.ids.tolist())}
             if not self._known.isdisjoint(last):
                 old = self._cases.take(np.array([case_id not in last for case_id in self._cases.ids.tolist()]))
                 self.clear()
                 self._append(old)
-            self._append(new)
+            whole = len(cases) <= min(len(last), self.capacity)
+            self._append(cases if whole else cases.take(np.array(sorted(last.values())[-self.capacity :])))
         return self._cases
 
     def __len__(self) -> int:
