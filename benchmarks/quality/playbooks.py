@@ -114,7 +114,7 @@ class OnlinePlaybook:
 
     def predict(self, rows: Cases) -> Numbers:
         """The probability of fraud."""
-        decisions = self._loop.run_until_complete(self._learner.decide_all(rows.transactions))
+        decisions = list(self._loop.run_until_complete(self._learner.decide_all(rows.transactions)))
         self._cited += [len(decision.cited) for decision in decisions]
         return np.array([decision.probability for decision in decisions])
 

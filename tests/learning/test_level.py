@@ -16,15 +16,19 @@ from acefraud.core.calibration import Calibration, RecentLevel
 from acefraud.core.decision import Decision, ReasonKind
 from acefraud.core.events import LevelMoved, Recalibrated
 from acefraud.core.outcome import Outcome
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.level import LEVEL_EVERY, level_at, recent_level
+from acefraud.learning.level import LEVEL_EVERY, LatestLogOdds, level_at, log_odds_in, recent_level
 from acefraud.learning.review import demotion_of
 from acefraud.learning.reviewer import Reviewer
+from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.playbook_text import Exported, from_json, to_json
 from acefraud.support.arrays import BoolArray
+from acefraud.support.timestamps import UNKNOWN
 
 NODE = "fraud_detection"
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -60,6 +64,31 @@ def test_it_hardly_moves_if_stretches_end_before_their_labels_arrive() -> None:
     truth = np.concatenate([*stretch, np.ones(100, dtype=np.bool_)])
     assert shift_after(truth, lag=20) > 4
     assert shift_after(truth, lag=200) < 3, "about the share of fraud in all stretches"
+
+
+@pytest.mark.parametrize("steps", [[25] * 30, [7, 25, 25, 3, 60, 5, 5, 1, 40]])
+def test_what_is_kept_between_two_estimates_is_what_computing_it_again_gives(steps: list[int]) -> None:
+    playbook, memory, options = BulletPlaybook(), CaseMemory(500), LearnerOptions()
+    for amount in range(0, 300, 50):
+        playbook.add_bullet(f"Amount above {amount}: decline", weight=amount / 100)
+    playbook.record([Recalibrated(node=NODE, calibration=Calibration(intercept=-3.0, knowledge_scale=0.0, cases=90))])
+    latest, dice, count = LatestLogOdds(options), np.random.default_rng(0), 0
+    for turn, step in enumerate(steps):
+        ids = [f"t{count + each if turn % 4 else count - each}" for each in range(step)]  # some cases come again
+        count += step
+        facts = FactTable([{"amount": float(dice.integers(0, 400))} for _ in ids])
+        truth = dice.random(step) < 0.2
+        memory.add(LabelledFacts(np.array(ids, dtype=object), facts, truth, np.full(step, UNKNOWN)))
+        if turn == 5:  # other weights, so other log-odds
+            playbook.add_bullet("Amount above 333: approve", weight=-0.7)
+        cases, snapshot = memory.cases, playbook.snapshot()
+        for some in (cases.take(slice(max(0, len(cases) - 60), None)), cases):
+            expected, again = latest.of(some, snapshot), log_odds_in(some, snapshot, options)
+            assert expected is not None
+            assert again is not None
+            assert expected.tolist() == again.tolist()
+            kept = latest.likelihoods(some.labels)
+            assert recent_level(expected, some.labels, 5, likelihoods=kept) == recent_level(again, some.labels, 5)
 
 
 def test_no_outcomes_move_nothing() -> None:

@@ -325,3 +325,28 @@ def test_nobody_waits_for_a_snapshot_while_another_thread_waits_for_the_ledger(
     saved = ledger.checkpoint()
     assert saved is not None
     assert saved.header.bullets == 2
+
+
+def test_the_latest_outcomes_are_those_of_the_ledger_whoever_wrote_them() -> None:
+    ledger = MemoryLedger()
+    writer = BulletPlaybook(ledger)
+    bullet_id = writer.add_bullet("VPN: decline")
+    outcomes = playbook_reading.LATEST_OUTCOMES
+    for written in (3, outcomes - 1, 5, 2 * outcomes):
+        writer.record([heard(Credit(bullet_id, helpful=1))] * written)
+        reader = BulletPlaybook(ledger)
+        writer.record([heard(Credit(bullet_id, harmful=1))])
+        reader.refresh()
+        expected = ledger.find_events({"outcome_heard"}, limit=outcomes, newest_first=True)[::-1]
+        assert reader.latest_outcomes() == writer.latest_outcomes() == expected
+
+
+def test_a_snapshot_that_is_not_counted_says_what_the_playbook_says() -> None:
+    playbook = BulletPlaybook()
+    bullet_id = playbook.add_bullet("VPN: decline")
+    before = playbook.snapshot()
+    playbook.record([heard(Credit(bullet_id, helpful=1))])
+    assert playbook.uncounted() is before
+    assert playbook.snapshot().bullets[bullet_id].helpful_count == 1
+    playbook.set_status(bullet_id, Status.RETIRED)
+    assert playbook.uncounted().bullets[bullet_id].status is Status.RETIRED

@@ -169,6 +169,8 @@ class PlaybookState:
         """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
         """The snapshot of the current revision, once somebody has asked for it."""
+        self._said: Snapshot | None = None
+        """The last snapshot, as long as only counters of bullets have changed since."""
 
     def branch(self) -> PlaybookState:
         """A copy that changes independently. The two share the bullets that neither changes."""
@@ -190,6 +192,8 @@ class PlaybookState:
         if self._update_bullets(event):
             self.revision = event.seq
             self.latest = None
+            if not isinstance(event.payload, events.OutcomeHeard):
+                self._said = None
 
     def skip_to(self, seq: int) -> None:
         """Move to a later event, where all events in between are decisions."""
@@ -311,7 +315,12 @@ class PlaybookState:
                 MappingProxyType(dict(self._kept.lists)),
                 MappingProxyType(dict(self._kept.reviews)),
             )
+            self._said = self.latest
         return self.latest
+
+    def uncounted(self) -> Snapshot:
+        """The playbook as it is now, except that the counters of bullets may be older."""
+        return self._said or self.snapshot()
 
     @property
     def header(self) -> CheckpointHeader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
@@ -80,8 +81,9 @@ class FactTable(ShortRepr):
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
         self._count = len(rows)
-        names = dict.fromkeys(name for row in rows for name in row)
-        self.columns = columns_of((name, [row.get(name) for row in rows]) for name in names)
+        names = tuple(dict.fromkeys(chain.from_iterable(rows)))
+        cells = zip(*[[*map(row.get, names)] for row in rows], strict=True)  # faster than column by column
+        self.columns = columns_of(zip(names, cells, strict=True))
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
@@ -150,7 +152,7 @@ class FactTable(ShortRepr):
             Columns(
                 {name: np.concatenate([table.numbers(name) for table in tables]) for name in numbers},
                 {name: np.concatenate([table.flags(name) for table in tables]) for name in flags},
-                {name: _stacked_words([table.categories(name) for table in tables]) for name in categories},
+                {name: stacked_words([table.categories(name) for table in tables]) for name in categories},
             ),
             sum(len(table) for table in tables),
         )
@@ -172,7 +174,7 @@ class FactTable(ShortRepr):
             if name in other.flags:
                 flags[name] = np.where(unknown, other.flags[name], self.flags(name)).astype(np.int8)
             if name in other.categories:
-                codes, words = _stacked_words([self.categories(name), other.categories[name]])
+                codes, words = stacked_words([self.categories(name), other.categories[name]])
                 mine, theirs = np.split(codes, 2)
                 categories[name] = np.where(unknown, theirs, mine).astype(np.int32), words
         return FactTable.of_columns(Columns(numbers, flags, categories), self._count)
@@ -268,9 +270,10 @@ def columns_of(facts: Iterable[tuple[str, Sequence[FactValue | None]]]) -> Colum
     flags: dict[str, Flags] = {}
     categories: dict[str, Categories] = {}
     for name, values in facts:
-        kinds = set(map(type, values))
+        kinds = {*map(type, values)} - {type(None)}
         if float in kinds:
-            numbers[name] = np.array([value if type(value) is float else np.nan for value in values])
+            known = values if len(kinds) == 1 else [value if type(value) is float else None for value in values]
+            numbers[name] = np.array(known, dtype=np.float64)  # which takes None for NaN
         if bool in kinds:
             flags[name] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
         if str in kinds:
@@ -286,11 +289,12 @@ def coded(values: Sequence[str | None]) -> Categories:
     ([1, -1, 0], ('app', 'web'))
     """
     words = tuple(sorted({value for value in values if value is not None}))
-    code: dict[str | None, int] = {word: index for index, word in enumerate(words)}
-    return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
+    code: dict[str | None, int] = {None: -1, **{word: index for index, word in enumerate(words)}}
+    return np.array([*map(code.__getitem__, values)], dtype=np.int32), words
 
 
-def _stacked_words(parts: Sequence[Categories]) -> Categories:
+def stacked_words(parts: Sequence[Categories]) -> Categories:
+    """Words of several tables as those of one, one after the other."""
     if all(words is parts[0][1] or words == parts[0][1] for _, words in parts):
         return np.concatenate([codes for codes, _ in parts]), parts[0][1]
     together = tuple(sorted({word for _, words in parts for word in words}))

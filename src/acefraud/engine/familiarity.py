@@ -273,8 +273,9 @@ class _Names:
 
     def other_case(self, given: Sequence[Transaction]) -> Iterator[InputRemark]:
         """Values of categories that the playbook relies on and knows in another case only: its rules do not hold."""
-        for fact in self._values:
-            for value, rows in Counter(transaction.facts.get(fact) for transaction in given).items():
+        for fact, (seen, _) in self._values.items():
+            said = [transaction.facts.get(fact) for transaction in given]
+            for value, rows in Counter(value for value in said if value not in seen).items() if {*said} - seen else ():
                 if meant := self._meant(fact, value):
                     words = f"`{fact}` was never `{shown_text(str(value))}`; did you mean `{shown_text(meant)}`?"
                     yield InputRemark(words, rows, len(given))

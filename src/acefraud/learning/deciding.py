@@ -113,7 +113,7 @@ class Deciding:
         """
         snapshot = self._newest()
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
-        return await self._decided(given, snapshot)
+        return await self._decided(list(given), snapshot)  # rows of columns are made once
 
     async def _decided(self, given: Sequence[Transaction], snapshot: Snapshot) -> DecisionSequence:
         """Recorded decisions, with a warning for all that is unusual about them."""
@@ -393,9 +393,9 @@ class Deciding:
         """The memory of entities, if the latest training asks for one."""
         return memory_for(self._newest().mapping)
 
-    def _newest(self) -> Snapshot:
+    def _newest(self, *, counted: bool = True) -> Snapshot:
         self.playbook.refresh()
-        return self.playbook.snapshot()
+        return self.playbook.snapshot() if counted else self.playbook.uncounted()
 
     def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
         """The mapping to read records with: the latest training may have brought another."""

@@ -104,7 +104,7 @@ class Hearing(Deciding):
         >>> learner.hear_sync(chargeback).already_known
         True
         """
-        mapping = self._mapping_of(self._newest())
+        mapping = self._mapping_of(self._newest(counted=False))
         heard, about = as_outcome(outcome, mapping, for_many="hear_all")
         if transaction is not None:
             about = as_transaction(transaction, mapping, for_many="hear_all")
@@ -131,7 +131,7 @@ class Hearing(Deciding):
         self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None
     ) -> tuple[list[Outcome], list[Transaction | None]]:
         """Outcomes, and the transactions that came with them."""
-        mapping = self._mapping_of(self._newest())
+        mapping = self._mapping_of(self._newest(counted=False))
         given = as_outcomes(outcomes, mapping, for_one="hear")
         about = [described for _, described in given]
         if transactions is not None:

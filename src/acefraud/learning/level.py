@@ -12,6 +12,7 @@ A step is bounded. Unless the feed is complete, a step that would change many ve
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -264,27 +265,82 @@ def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
 
     Told by the events in between, of which outcomes are as many as usual.
     """
-    ids = cases.ids[-LEVEL_EVERY:].tolist()
-    made = [record for past in playbook.ledger.transaction_events(ids).values() for record in past.records]
-    since = [playbook.seq - record.revision for record in made if record.node == node]
+    latest = DecisionFilter(transaction_ids=cases.ids[-LEVEL_EVERY:].tolist())
+    made = decisions_of(playbook.ledger.find_decisions(latest, limit=sys.maxsize), node)
+    since = [playbook.seq - record.revision for _, record in made]
     return round(float(np.median(since)) * playbook.outcomes / playbook.seq) if since else 0
 
 
 def log_odds_in(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> FloatArray | None:
     """The log-odds of fraud that the playbook gives cases, apart from recent levels; None if nothing was learnt yet."""
-    calibration = snapshot.calibration(options.node)
+    unmoved = _unmoved_score(snapshot, options.node)
+    return None if unmoved is None else _log_odds(unmoved, cases, options)
+
+
+def _unmoved_score(snapshot: Snapshot, node: str) -> AdditiveScore | None:
+    calibration = snapshot.calibration(node)
     if calibration is None:
         return None
-    unmoved = calibration.model_copy(update={"recent": None})
-    additive = replace(AdditiveScore.of(snapshot, options.node), calibration=unmoved)
+    unmoved = calibration.model_copy(update={"recent": None, "held": None})
+    return replace(AdditiveScore.of(snapshot, node), calibration=unmoved)
+
+
+def _log_odds(additive: AdditiveScore, cases: LabelledFacts, options: LearnerOptions) -> FloatArray:
     fired = additive.fired(cases.facts)
     return additive.scores(cases.facts, strongest(fired, additive.weights, options.n_bullets)).log_odds
 
 
-def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> RecentLevel | None:
+class LatestLogOdds:
+    """The log-odds of the latest cases of a memory, and how likely they are at each shift.
+
+    As long as the playbook gives the same log-odds, only those of new cases are computed.
+    """
+
+    def __init__(self, options: LearnerOptions) -> None:
+        self._options = options
+        self._of: tuple[object, ...] = ()
+        """What the log-odds follow from."""
+        self._log_odds, self._last = np.zeros(0), 0
+        self._likely, self._likely_to = np.zeros((0, len(SHIFTS))), 0
+
+    def of(self, cases: LabelledFacts, snapshot: Snapshot) -> FloatArray | None:
+        """As `log_odds_in`. The cases, `LATEST` at most, must be the latest that the memory has taken in."""
+        additive = _unmoved_score(snapshot, self._options.node)
+        if additive is None:
+            return None
+        figures = additive.rows.tobytes(), additive.weights.tobytes()
+        if self._of != (of := (additive.table.wording, additive.calibration, *figures)):
+            self._of, self._log_odds, self._likely = of, self._log_odds[:0], self._likely[:0]
+        new = cases.last - self._last
+        if new > len(cases) or new + len(self._log_odds) < len(cases):
+            new, self._log_odds = len(cases), self._log_odds[:0]
+        if new:
+            fresh = _log_odds(additive, cases.take(slice(len(cases) - new, None)), self._options)
+            self._log_odds = np.concatenate([self._log_odds, fresh])[-LATEST:]
+        self._last = cases.last
+        return self._log_odds[len(self._log_odds) - len(cases) :]
+
+    def likelihoods(self, labels: BoolArray) -> FloatArray:
+        """How likely each block of these outcomes is, of the cases whose log-odds were asked for last."""
+        expected, blocks = self._log_odds[len(self._log_odds) - len(labels) :], len(labels) // BLOCK
+        new, apart = divmod(self._last - self._likely_to, BLOCK)
+        if apart or new + len(self._likely) < blocks:
+            new = blocks
+        if new := min(new, blocks):
+            fresh = _likelihoods(expected[-BLOCK * new :], labels[-BLOCK * new :])
+            self._likely = np.concatenate([self._likely, fresh])
+        self._likely, self._likely_to = self._likely[len(self._likely) - blocks :], self._last
+        first = len(labels) % BLOCK
+        return np.concatenate([_likelihoods(expected[:first], labels[:first]), self._likely]) if first else self._likely
+
+
+def recent_level(
+    expected: FloatArray, labels: BoolArray, lag: int = 0, *, likelihoods: FloatArray | None = None
+) -> RecentLevel | None:
     """The level after the latest outcomes, given the log-odds expected for each; None if it has not moved.
 
-    `lag` is how many outcomes arrive between a decision and its own.
+    `lag` is how many outcomes arrive between a decision and its own. `likelihoods` are those of the blocks of outcomes,
+    if they are known.
 
     >>> quiet, attack = np.arange(300) % 50 == 0, np.arange(100) % 5 < 2
     >>> recent_level(np.full(300, -3.9), quiet) is None
@@ -294,7 +350,7 @@ def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> Recen
     """
     if not len(labels):
         return None
-    levels = _mean_shifts(_filtered(_likelihoods(expected, labels)))
+    levels = _mean_shifts(_filtered(_likelihoods(expected, labels) if likelihoods is None else likelihoods))
     if (np.abs(levels) < LEAST_SHIFT).all():
         return None
     at_each = _for_each_outcome(levels, len(labels))
@@ -380,10 +436,12 @@ def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
 
 def _filtered(likelihoods: FloatArray) -> FloatArray:
     """The chance of each shift after each block, given the blocks so far."""
-    chance, found = _PRIOR, np.empty_like(likelihoods)
-    for index, likelihood in enumerate(likelihoods):
-        chance = (_STAYS * chance + (1 - _STAYS) * _PRIOR) * likelihood
-        found[index] = chance = chance / chance.sum()
+    chance, jumped, found = _PRIOR, (1 - _STAYS) * _PRIOR, np.empty_like(likelihoods)
+    for index, likelihood in enumerate(likelihoods):  # in place: most of the time goes into calls
+        chance = np.multiply(chance, _STAYS, out=found[index])
+        chance += jumped
+        chance *= likelihood
+        chance /= np.add.reduce(chance)
     return found
 
 

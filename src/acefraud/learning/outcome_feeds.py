@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
 from acefraud.core.decision import DecisionRecord
-from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, FeedSet, OutcomeHeard
+from acefraud.core.events import DecisionMade, Event, FeedSet, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import FeedKind, Outcome
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import LATEST_OUTCOMES
 from acefraud.support.arrays import FloatArray
 
-LATEST = 200
+LATEST = LATEST_OUTCOMES
 """Outcomes, and decisions, that a feed is recognised by."""
 LEAST_DECISIONS = 10
 LEAST_REPORTS, MANY_REPORTS = 20, 100
@@ -37,23 +40,30 @@ def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str)
     It is the same whether outcomes are heard together or one by one.
     """
     feed, count = playbook.feed(node), playbook.outcomes
-    if feed.declared:
-        return None
     every = OFTEN if feed.kind in (FeedKind.UNKNOWN, FeedKind.FRAUD_ONLY) else SELDOM
-    for index in range(every - 1 - count % every, len(outcomes), every):
-        said = _recognised(playbook, outcomes[: index + 1], node)
+    looks = range(every - 1 - count % every, len(outcomes), every)
+    if feed.declared or not looks:
+        return None
+    truths, start = _latest(playbook, node), 0
+    made = _decided(playbook, {*truths, *(outcome.transaction_id for outcome in outcomes[: looks[-1] + 1])})
+    for index in looks:
+        new = (outcome for outcome in outcomes[start : index + 1] if not outcome.is_opinion)
+        truths.update((outcome.transaction_id, outcome.is_fraud) for outcome in new)
+        start = index + 1
+        said = _recognised(playbook, truths, _reported(made, truths, node), node)
         if said is not None:
             return index, said
     return None
 
 
-def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> FeedSet | None:
-    """Which kind of feed brings these outcomes, if that is news.
+def _recognised(
+    playbook: BulletPlaybook, truths: Mapping[str, bool], reported: Sequence[int], node: str
+) -> FeedSet | None:
+    """Which kind of feed tells these truths, if that is news. They are about the decisions that are `reported`.
 
     A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
     """
-    feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
-    truths, reported = _latest(playbook, node, outcomes)
+    feed, calibration = playbook.feed(node), playbook.uncounted().calibration(node)
     latest = dict(list(truths.items())[-LATEST:])
     frauds, covered = sum(latest.values()), None
     mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)
@@ -83,11 +93,12 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
 
 def reaches_most(playbook: BulletPlaybook, node: str) -> bool:
     """Whether the latest outcomes reach most decisions, as those of a complete feed do; also if few were decided."""
-    truths, reported = _latest(playbook, node)
+    truths = _latest(playbook, node)
+    reported = _reported(_decided(playbook, truths), truths, node)
     if len(reported) < LEAST_DECISIONS:
         return True
     lasts = reported[-1], reported[len(reported) // 10]
-    return max(_covered(playbook, last, truths, node) for last in lasts) >= MOST_COVERED
+    return any(_covered(playbook, last, truths, node) >= MOST_COVERED for last in lasts)
 
 
 def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
@@ -96,24 +107,33 @@ def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
     return len(playbook.ledger.find_decisions(DecisionFilter(), limit=least)) == least
 
 
-def _latest(playbook: BulletPlaybook, node: str, new: Sequence[Outcome] = ()) -> tuple[dict[str, bool], list[int]]:
-    """The truths told lately, with new ones, by transaction; and the events of the decisions that they are about."""
-    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
-    told = [event.outcome for event in truths_in(reversed(heard), node)]
-    told += [outcome for outcome in new if not outcome.is_opinion]
-    truths = {outcome.transaction_id: outcome.is_fraud for outcome in told}
-    wanted = DecisionFilter(transaction_ids=list(truths)[-LATEST:])
-    made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if truths else []
-    return truths, sorted({record.transaction_id: event.seq for event, record in decisions_of(made, node)}.values())
+def _latest(playbook: BulletPlaybook, node: str) -> dict[str, bool]:
+    """The truths told lately, by transaction."""
+    heard = truths_in(playbook.latest_outcomes(), node)
+    return {event.outcome.transaction_id: event.outcome.is_fraud for event in heard}
 
 
-def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node: str) -> float:
+def _decided(playbook: BulletPlaybook, transaction_ids: Collection[str]) -> list[Event]:
+    """All decisions on transactions, newest first."""
+    wanted = DecisionFilter(transaction_ids=list(transaction_ids))
+    return playbook.ledger.find_decisions(wanted, limit=sys.maxsize) if transaction_ids else []
+
+
+def _reported(made: Iterable[Event], truths: Mapping[str, bool], node: str) -> list[int]:
+    """The events of the decisions that the latest truths are about: of those made, the first on each transaction."""
+    wanted = set(list(truths)[-LATEST:])
+    some = islice((event for event in made if event.payload.subject in wanted), 4 * LATEST)
+    return sorted({record.transaction_id: event.seq for event, record in decisions_of(some, node)}.values())
+
+
+def _covered(playbook: BulletPlaybook, last: int, truths: Mapping[str, bool], node: str) -> float:
     """The share of the latest decisions up to one that have an outcome; 0 if there are too few to tell."""
     made = playbook.ledger.find_decisions(DecisionFilter(), before=last + 1, limit=LATEST)
     ids = {record.transaction_id for _, record in decisions_of(made, node)}
     if len(ids) < LEAST_DECISIONS:
         return 0.0
-    known = {name for name, events in playbook.ledger.outcome_events(ids).items() if truths_in(events, node)}
+    others = playbook.ledger.outcome_events(ids - truths.keys())
+    known = {name for name, events in others.items() if truths_in(events, node)}
     return len(ids & (known | truths.keys())) / len(ids)
 
 

@@ -180,6 +180,7 @@ class _Draft:
     seen: int
     """The last event that was known."""
     snapshot: Snapshot
+    """The playbook, except that the counters of its bullets may be older."""
     credited: list[HeardOutcome]
     feed: tuple[int, FeedSet] | None
     """Which kind of feed they show, if that is news, and before which of them."""
@@ -311,7 +312,7 @@ class OutcomeRecorder:
         that it does not matter when an outcome is judged.
         """
         playbook, node = self._playbook, self._node
-        seen, snapshot, feed = playbook.seq, playbook.snapshot(), playbook.feed(node)
+        seen, snapshot, feed = playbook.seq, playbook.uncounted(), playbook.feed(node)
         memory = memory_for(snapshot.mapping)
         pasts = playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})
         decisions = self._decisions(outcomes, pasts, received)

@@ -181,11 +181,11 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
         return 0.0, 0, ""
     x, p = np.column_stack(list(columns.values()))[::-1], sigmoid_of(margin)[::-1, None]
     error, variance, squared = labels[::-1, None] - p, p * (1 - p), np.square(x)
-    sums = [
-        np.cumsum(each, axis=0) for w in (error, variance, np.square(error)) for each in (w + 0 * x, w * x, w * squared)
-    ]
-    effect, spread = _effect([each[stretches] for each in sums])
-    before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
+    weights = (error, variance, np.square(error))
+    sums = [np.cumsum(each, axis=0) for w in weights for each in (w, w * x, w * squared)]
+    some = slice(int(stretches[0]), int(stretches[-1]) + 1)  # they follow one another, for frauds only become more
+    effect, spread = _effect([each[some] for each in sums])
+    before, spread_before = _effect([each[-1] - each[some] for each in sums])
     gains = np.square(effect - before) / (spread + spread_before) / 2 - log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
@@ -252,6 +252,7 @@ class Reviewer:
         self.playbook = playbook
         self.options = options
         self.cases = RememberedCases(playbook, reflector.memory, options.node)
+        self._latest = level.LatestLogOdds(options)
         self.odds = FittedOdds(playbook, options)
         self.lessons: ModelLessons | None = None
         """What is learnt by asking a model; None if the embedded engine reflects. A model does not search for rules."""
@@ -378,7 +379,7 @@ class Reviewer:
             return
         cases = self.cases.since_change()
         latest = cases.take(slice(max(0, len(cases) - LOOK_BACK), None))
-        expected = level.log_odds_in(latest, snapshot, self.options)
+        expected = self._latest.of(latest, snapshot)
         changed = None if expected is None else pattern_change(expected, latest.labels, latest.facts, node)
         if changed is not None and reaches_most(self.playbook, node):
             with suppress(StoreConflict):  # somebody changed the playbook: it is tested again later
@@ -418,11 +419,12 @@ class Reviewer:
         if (told and told[0]) or not (feed.is_complete or feed.silence_days):
             return told
         latest = cases.take(slice(max(0, len(cases) - level.LATEST), None))
-        expected = level.log_odds_in(latest, snapshot, self.options)
+        expected = self._latest.of(latest, snapshot)
         if expected is None:
             return None
+        likelihoods = self._latest.likelihoods(latest.labels)
         lag = level.lag_of(self.playbook, cases, self.options.node)
-        return level.recent_level(expected, latest.labels, lag), expected
+        return level.recent_level(expected, latest.labels, lag, likelihoods=likelihoods), expected
 
     # --- reviews ---
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Firings, Source, Status
 from acefraud.core.calibration import with_measured_text
-from acefraud.core.events import THE_ENGINE, Event, EventPayload
+from acefraud.core.events import OUTCOME_KINDS, THE_ENGINE, Event, EventPayload, OutcomeHeard
 from acefraud.core.fact_names import NAMED_FACTS, FactCatalog
 from acefraud.core.ledger import Entry, Ledger, Precondition, RowStore
 from acefraud.core.outcome import OutcomeFeed
@@ -34,6 +35,8 @@ from acefraud.support.callers import Owner, current_owner
 from acefraud.support.timestamps import UNKNOWN
 
 Clock = Callable[[], datetime]
+LATEST_OUTCOMES = 200
+"""Outcomes that are kept at hand."""
 CHECKPOINT_EVERY = 1_000
 """Events other than decisions, which change nothing that a checkpoint keeps."""
 _MOST_KEPT: Final = 64
@@ -110,6 +113,8 @@ class PlaybookReading:
         self._state = PlaybookState(self.ledger.checkpoint())
         self._last = Snapshot()
         self._earlier = EarlierRevisions(self.ledger)
+        self._heard, self._heard_before = deque[Event](maxlen=LATEST_OUTCOMES), True
+        """The latest outcomes that were applied, and whether the ledger may have more of them."""
         self._saved_at = self._state.applied
         last = self.ledger.last_seq()
         self._apply(self.ledger.read(self._state.seq, last, decisions=False), last)
@@ -133,6 +138,11 @@ class PlaybookReading:
             if state is self._state:
                 self._last = made
             return made
+
+    def uncounted(self) -> Snapshot:
+        """The playbook at its current revision, except that the counters of its bullets may be older."""
+        with self._lock:
+            return self._visible().uncounted()
 
     @property
     def last_snapshot(self) -> Snapshot:
@@ -292,6 +302,18 @@ class PlaybookReading:
         """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
         return self._visible().taken_in(node)
 
+    def latest_outcomes(self) -> list[Event]:
+        """The events of the latest outcomes, oldest first."""
+        with self._lock:
+            first = self._heard[0].seq if self._heard else self._state.seq + 1
+        if self._heard_before:
+            earlier = self.ledger.find_events(OUTCOME_KINDS, before=first, limit=LATEST_OUTCOMES, newest_first=True)
+            with self._lock:
+                self._heard.extendleft(earlier[: LATEST_OUTCOMES - len(self._heard)] if self._heard_before else ())
+                self._heard_before = False
+        with self._lock:
+            return list(self._heard)
+
     @property
     def seq(self) -> int:
         """The number of the last event it has applied."""
@@ -339,6 +361,8 @@ class PlaybookReading:
         """Apply all events up to one. Those among them that are not given are decisions, or were applied before."""
         with self._lock:
             for event in events:
+                if event.seq > self._state.seq and isinstance(event.payload, OutcomeHeard):
+                    self._heard.append(event)
                 self._state.apply(event)
             self._state.skip_to(last)
 

@@ -54,6 +54,15 @@ def test_columns_agree_with_the_cases_whatever_is_remembered_or_revised(batches:
     assert found.frauds == sum(each.is_fraud for each in kept)
 
 
+def test_cases_that_were_handed_out_stay_as_they_were() -> None:
+    memory, seen = CaseMemory(40), list[tuple[LabelledFacts, list[str], list[dict[str, FactValue]]]]()
+    for start in range(0, 150, 5):
+        memory.add(facts_of_cases(*(case(f"t{i % 137}", float(i), i % 2 == 0) for i in range(start, start + 5))))
+        found = memory.cases
+        seen.append((found, found.ids.tolist(), found.facts.rows()))
+    assert all(found.ids.tolist() == ids and found.facts.rows() == rows for found, ids, rows in seen)
+
+
 def test_the_oldest_cases_make_room() -> None:
     memory = CaseMemory(100)
     for start in range(0, 250, 25):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
 from acefraud.core.bullet import ENOUGH_TO_SHOW, Evidence
 from acefraud.core.condition import Condition
-from acefraud.core.table import FactTable, RowIndex
+from acefraud.core.table import Categories, Columns, FactTable, RowIndex, stacked_words
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
@@ -69,6 +70,8 @@ class LabelledFacts(ShortRepr):
     """How much each case counts in a fit; None if all count alike. A memory does not keep them."""
     after_change: bool = False
     """Whether cases from before a change of what fraud looks like were left out."""
+    last: int = 0
+    """The number of the last of them, if they are the latest that a memory has taken in, and else 0."""
 
     @classmethod
     def of(cls, cases: Cases) -> LabelledFacts:
@@ -170,6 +173,25 @@ class LabelledFacts(ShortRepr):
 _NO_CASES = LabelledFacts.of(Cases.of([]))
 
 
+class _Rows:
+    """A column that grows. New rows go behind those that were handed out, so these never change."""
+
+    def __init__(self, rows: npt.NDArray[Any]) -> None:
+        self._room, self._end = rows, len(rows)
+
+    def add(self, rows: npt.NDArray[Any], before: int) -> None:
+        """Add rows behind the latest ones, of which so many are still needed."""
+        if self._end + len(rows) > len(self._room):
+            room = np.empty(before + len(rows) + before // 2, dtype=self._room.dtype)
+            room[:before], self._room, self._end = self.latest(before), room, before
+        self._room[self._end : self._end + len(rows)] = rows
+        self._end += len(rows)
+
+    def latest(self, count: int) -> npt.NDArray[Any]:
+        """The last rows."""
+        return self._room[self._end - count : self._end]
+
+
 class CaseMemory:
     """Cases in the order in which they became known, `capacity` at most: the oldest make room.
 
@@ -186,37 +208,75 @@ class CaseMemory:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._parts = [_NO_CASES]
+        self._last = 0
+        self.clear()
 
     def add(self, cases: LabelledFacts) -> None:
         """Take in more cases."""
         if len(cases):
-            self._parts.append(cases)
+            self._new.append(cases)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._parts = [_NO_CASES]
+        self._cases, self._new = _NO_CASES, list[LabelledFacts]()
+        self._known, self._rows = set[str](), dict[str, _Rows]()
+        self._last += self.capacity
 
     @property
     def cases(self) -> LabelledFacts:
         """All remembered cases."""
-        if len(self._parts) > 1:
-            self._parts = [self._joined()]
-        return self._parts[0]
+        waiting, self._new = self._new, []
+        for cases in waiting:
+            last = {case_id: index for index, case_id in enumerate(cases.ids.tolist())}
+            if not self._known.isdisjoint(last):
+                old = self._cases.take(np.array([case_id not in last for case_id in self._cases.ids.tolist()]))
+                self.clear()
+                self._append(old)
+            whole = len(cases) <= min(len(last), self.capacity)
+            self._append(cases if whole else cases.take(np.array(sorted(last.values())[-self.capacity :])))
+        return self._cases
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def _joined(self) -> LabelledFacts:
-        parts = [part for part in self._parts if len(part)]
-        ids = np.concatenate([part.ids for part in parts])
-        last = {case_id: index for index, case_id in enumerate(ids.tolist())}
-        kept = np.array(sorted(last.values())[max(0, len(last) - self.capacity) :], dtype=np.int64)
-        whole = LabelledFacts(
-            ids,
-            FactTable.stacked([part.facts for part in parts]),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.times for part in parts]),
-            any(part.from_texts for part in parts),
+    def _append(self, new: LabelledFacts) -> None:
+        """Add cases of which none is known."""
+        old, total = self._cases, len(self._cases) + len(new)
+        count = min(self.capacity, total)
+        self._known.difference_update(old.ids[: total - count].tolist())
+        self._known.update(new.ids.tolist())
+        self._last += len(new)
+        mine, more = old.facts, new.facts
+
+        def grown(key: str, before: npt.NDArray[Any], rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            if key not in self._rows:
+                self._rows[key] = _Rows(before)
+            self._rows[key].add(rows, len(before))
+            return self._rows[key].latest(count)
+
+        def names(kind: str) -> list[str]:
+            return sorted({*getattr(mine.columns, kind), *getattr(more.columns, kind)})
+
+        categories = dict[str, Categories]()
+        for name in names("categories"):
+            (before, known), coded = mine.categories(name), more.categories(name)
+            if {*coded[1]} <= {*known}:
+                codes, words = stacked_words([(before[:0], known), coded])
+            else:  # a code is the place of its word in the alphabet, so all may change
+                codes, words = stacked_words([(before, known), coded])
+                before, codes = codes[: len(old)], codes[len(old) :]
+                self._rows.pop(f"words of {name}", None)
+            categories[name] = grown(f"words of {name}", before, codes), words
+        columns = Columns(
+            {name: grown(f"number {name}", mine.numbers(name), more.numbers(name)) for name in names("numbers")},
+            {name: grown(f"flag {name}", mine.flags(name), more.flags(name)) for name in names("flags")},
+            categories,
         )
-        return whole if len(kept) == len(ids) else whole.take(kept)
+        self._cases = LabelledFacts(
+            grown("ids", old.ids, new.ids),
+            FactTable.of_columns(columns, count),
+            grown("labels", old.labels, new.labels),
+            grown("times", old.times, new.times),
+            old.from_texts or new.from_texts,
+            last=self._last,
+        )
