@@ -34,7 +34,7 @@ from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
 from acefraud.rules.english import say_clause, say_value
-from acefraud.settings import EMBEDDED, ModelSettings
+from acefraud.settings import COMBINED, EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 from acefraud.support.validation import first_fault
 
@@ -133,6 +133,7 @@ async def _learner_of(book: BulletPlaybook, decision: Decision, settings: ModelS
         reflector=EMBEDDED,
         embedding=key_of(decision.selection.embedder) or decision.selection.embedder,
         style=Style.DIRECT if decision.prompt.startswith("agent_direct") else Style.REASONED,
+        opinion="alone" if decision.engine_odds is None else COMBINED,
         tier=None,
         fallback=Fallback.ERROR,
         max_calls=0,
@@ -224,6 +225,7 @@ _FROM = {
     ProbabilityFrom.STATED: "what the model stated",
     ProbabilityFrom.ODDS: "that of its verdict tokens, not checked against labelled cases",
     ProbabilityFrom.CALIBRATED: "that of its verdict tokens, calibrated on labelled cases",
+    ProbabilityFrom.COMBINED: "that of the embedded engine and the model's opinion together",
 }
 
 

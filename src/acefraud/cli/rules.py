@@ -140,7 +140,9 @@ def add(
     reader_model: ReaderModelOption = False,
     node: Annotated[str, Option(help="Which agent uses it.")] = DEFAULT_NODE,
     *,
-    settings: Annotated[ModelSettings, "agent", "judge", "embedding", "style", "tier", "fallback", "concurrency"],
+    settings: Annotated[
+        ModelSettings, "agent", "judge", "embedding", "style", "opinion", "tier", "fallback", "concurrency"
+    ],
 ) -> Said:
     """Add a rule in plain English or in the formal syntax. Starts a playbook if there is none.
 

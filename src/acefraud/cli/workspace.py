@@ -247,6 +247,8 @@ def note_usage(roles: Roles) -> None:
             f"{role}: {used.calls:,} calls ({used.failed:,} failed), {used.cached:,} answered from the cache, "
             f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out, {price}"
         )
+    if roles.tier is not None and (cases := roles.tier.by_model + roles.tier.by_tier):
+        note(f"the agent's model was asked about {roles.tier.by_model:,} of {cases:,} cases")
 
 
 def _note_proposals(learner: Learner) -> None:
@@ -273,6 +275,8 @@ def model_report(roles: Roles, learner: Learner | None = None) -> dict[str, Any]
         report["proposals"] = {**proposed.counts, "refused_because": refused, "stopped": proposed.stopped}
     if roles.client is not None:
         report["usage"] = roles.client.usage.as_json()
+    if roles.tier is not None:
+        report["cases"] = {"asked": roles.tier.by_model, "not_asked": roles.tier.by_tier}
     return report
 
 

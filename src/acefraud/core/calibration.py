@@ -97,15 +97,19 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
 
 
 class OddsScale(BaseModel, frozen=True, extra="forbid"):
-    """Scales the odds of a model's verdict tokens: log-odds of fraud = level + slope x the model's log-odds."""
+    """Scales the odds that a model gives: log-odds of fraud = level + slope x the model's log-odds.
+
+    Where its opinion is added to the embedded engine's, `engine` x the engine's log-odds are added too.
+    """
 
     level: float
     slope: float
     cases: int
     """How many labelled cases it was fitted on."""
+    engine: float = 0.0
 
     def probability(self, odds: float) -> float:
-        """The probability of fraud for the odds that a model gave.
+        """The probability of fraud for the odds that a model gave, if its view alone counts.
 
         >>> round(OddsScale(level=2.0, slope=0.5, cases=60).probability(-2.0), 3)
         0.731

@@ -37,12 +37,14 @@ class ReasonKind(StrEnum):
 
 
 class ProbabilityFrom(StrEnum):
-    """Where a probability comes from. Only FITTED and CALIBRATED were fitted on labelled cases."""
+    """Where a probability comes from. Only FITTED and CALIBRATED were fitted on labelled cases, and COMBINED once there
+    are enough of them."""
 
     FITTED = "fitted"
     STATED = "stated"
     ODDS = "odds"
     CALIBRATED = "calibrated"
+    COMBINED = "combined"
 
 
 class Reason(ShortRepr, BaseModel, frozen=True, extra="forbid"):
@@ -186,7 +188,9 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
     """Where the probability comes from."""
     odds: float | None = None
-    """Log-odds of the two verdict tokens, if the model gave them."""
+    """Log-odds of the two verdict tokens, if the model gave them; or its opinion that was added to the engine's."""
+    engine_odds: float | None = None
+    """Log-odds of the embedded engine, if a model's opinion was added to them."""
     prompt: str = ""
     """Name and version of the prompt, if a model decided."""
     usage: CallUsage | None = None

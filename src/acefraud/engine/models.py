@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -22,19 +23,20 @@ from acefraud.engine.decider import DecisionList, DecisionSequence, decide_embed
 from acefraud.engine.familiarity import ReliedOn
 from acefraud.engine.options import Fallback, LearnerOptions
 from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
+from acefraud.engine.witness import USUAL, Said, can_matter, fit_witness, said_by
 from acefraud.errors import ConfigurationError, ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
-from acefraud.roles.embedded.agent import EmbeddedAgent, fires, weigh
+from acefraud.roles.embedded.agent import EmbeddedAgent, fires, largest_first, weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.model.agent import reasons_for
-from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
+from acefraud.roles.protocols import Agent, Assessment, Facts, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import EMBEDDED
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_choice
 from acefraud.support.arrays import BoolArray, FloatArray
-from acefraud.support.exact_math import sigmoid_of
+from acefraud.support.exact_math import sigmoid, sigmoid_of
 from acefraud.support.validation import construct_unchecked
 
 
@@ -93,7 +95,16 @@ def failing_as(decision: Decision) -> WithFallback:
     return made
 
 
-class Tiered(WrappedAgent):
+class AsksLess(WrappedAgent):
+    """Base of the agents that ask the wrapped one about some of the cases only."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__(agent)
+        self.by_tier = self.by_model = 0
+        """How many cases were decided without the model, and how many with it."""
+
+
+class Tiered(AsksLess):
     """Decides the cases that measured bullets make clear, and leaves the rest to the model.
 
     A clear case needs a calibration fitted on labelled cases and a measured bullet that argues for the verdict; without
@@ -105,8 +116,6 @@ class Tiered(WrappedAgent):
             raise ConfigurationError(f"tier: expected a certainty from 0.5 to 1, got {certainty}")
         super().__init__(agent)
         self._certainty = certainty
-        self.by_tier = self.by_model = 0
-        """How many cases the first tier decided, and how many went to the model."""
 
     def with_new_counts(self) -> Tiered:
         """The same tier with new counts."""
@@ -134,6 +143,62 @@ class Tiered(WrappedAgent):
             return False
         measured = [bullet for bullet in question.bullets if bullet.condition is not None and bullet.verified]
         return any(bullet.argues is view.verdict and fires(bullet, question.facts) for bullet in measured)
+
+
+class Witness(AsksLess):
+    """Adds the model's opinion to the embedded engine's log-odds; asks for it only where it can change the verdict."""
+
+    def __init__(self, agent: Agent, *, always: bool = False) -> None:
+        """With `always`, the model is asked about every case."""
+        super().__init__(agent)
+        self._always = always
+
+    def with_new_counts(self) -> Witness:
+        """The same witness with new counts."""
+        return Witness(self.agent, always=self._always)
+
+    @property
+    def without_tier(self) -> Witness:
+        """The witness that is asked about every case."""
+        return Witness(self.agent.without_tier, always=True)
+
+    async def assess(self, question: Question) -> Assessment:
+        """Both views as one, with the usual weights, for the threshold alone."""
+        threshold = question.calibration.threshold if question.calibration else 0.5
+        return await self.with_weights(question, USUAL, lambda odds: Verdict.of(sigmoid(odds) >= threshold))
+
+    async def with_weights(
+        self, question: Question, scale: OddsScale, verdict_at: Callable[[float], Verdict]
+    ) -> Assessment:
+        """Both views as one; or the engine's, if no opinion of the model gives another verdict at these log-odds."""
+        own = weigh(question.facts, question.bullets, question.calibration)
+        engine = own.base + sum(reason.contribution or 0.0 for reason in own.reasons)
+        if not self._always and not can_matter(engine, scale, verdict_at):
+            self.by_tier += 1
+            return own
+        self.by_model += 1
+        view = await _view(self.agent, question)
+        if view.fallback:
+            return view
+        said = said_by(view.base if view.odds is None else view.odds)
+        thinks = f"the model thinks {100 * sigmoid(said):.0f} %"
+        opinion = Reason(kind=ReasonKind.MODEL, text=thinks, contribution=scale.slope * said)
+        words = [reason for reason in view.reasons if reason.kind is ReasonKind.MODEL]
+        reasons = [
+            reason.model_copy(update={"contribution": scale.engine * (reason.contribution or 0.0)})
+            for reason in own.reasons
+        ]
+        odds = scale.engine * engine + scale.level + scale.slope * said
+        return replace(
+            view,
+            verdict=verdict_at(odds),
+            probability=sigmoid(odds),
+            base=scale.engine * own.base + scale.level,
+            reasons=(*largest_first([*reasons, opinion]), *words),
+            probability_from=ProbabilityFrom.COMBINED,
+            odds=said,
+            engine_odds=engine,
+        )
 
 
 ODDS_KEPT = 500
@@ -184,7 +249,7 @@ def _newton(x: FloatArray, y: BoolArray, level: float, slope: float) -> FloatArr
 
 def calibrated(view: Assessment, scale: OddsScale | None, threshold: float) -> Assessment:
     """The view with a calibrated probability, and the verdict and reasons that follow from it."""
-    if view.odds is None or scale is None:
+    if view.odds is None or view.engine_odds is not None or scale is None:
         return view
     probability = scale.probability(view.odds)
     verdict = Verdict.of(probability >= threshold)
@@ -198,18 +263,31 @@ def calibrated(view: Assessment, scale: OddsScale | None, threshold: float) -> A
     )
 
 
-def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]]:
-    """The odds and the truth of a model's decisions with an outcome, in the order of the outcomes."""
-    made: dict[str, float] = {}
+def scale_name(model: str, *, combined: bool) -> str:
+    """What the scale of a model's odds is kept under. Added to the engine's they mean something else than alone."""
+    return f"{model} and {EMBEDDED}" if combined else model
+
+
+def _scaled_as(decision: Decision) -> str:
+    return scale_name(decision.model, combined=decision.engine_odds is not None)
+
+
+def heard_odds(ledger: Ledger, node: str, name: str) -> list[Said]:
+    """What was said of decisions with an outcome, and the truth, in the order of the outcomes."""
+    made: dict[str, Decision] = {}
     truth: dict[str, bool] = {}
     for event in ledger.read():
         match event.payload:
             case DecisionMade(decision=decided) if decided.odds is not None:
-                if (decided.model, decided.node) == (model, node):
-                    made[decided.id] = decided.odds
+                if (_scaled_as(decided), decided.node) == (name, node):
+                    made[decided.id] = decided
             case OutcomeHeard(decision_id=str() as heard, outcome=told) if heard in made and not told.is_opinion:
                 truth[heard] = told.is_fraud
-    return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
+    return [said for heard, is_fraud in truth.items() if (said := _said(made[heard], is_fraud))]
+
+
+def _said(decision: Decision, is_fraud: bool) -> Said | None:
+    return None if decision.odds is None else Said(decision.odds, decision.engine_odds, is_fraud)
 
 
 class FittedOdds:
@@ -218,30 +296,41 @@ class FittedOdds:
     def __init__(self, playbook: BulletPlaybook, options: LearnerOptions) -> None:
         self._playbook = playbook
         self._options = options
-        self._heard: dict[str, list[tuple[float, bool]]] = {}
+        self._heard: dict[str, list[Said]] = {}
         self._hearing = RLock()
 
     def hear(self, outcomes: Sequence[tuple[Decision | None, bool]]) -> None:
         """Take in decisions and whether they were fraud, and refit from time to time."""
-        new: dict[str, list[tuple[float, bool]]] = {}
+        new: dict[str, list[Said]] = {}
         for decision, is_fraud in outcomes:
-            if decision is not None and decision.odds is not None:
-                new.setdefault(decision.model, []).append((decision.odds, is_fraud))
+            if decision is not None and (said := _said(decision, is_fraud)):
+                new.setdefault(_scaled_as(decision), []).append(said)
         with self._hearing:
-            for model, pairs in new.items():
-                if model in self._heard:
-                    self._heard[model].extend(pairs)
+            for name, latest in new.items():
+                if name in self._heard:
+                    self._heard[name].extend(latest)
                 else:  # the ledger already contains these outcomes
-                    self._heard[model] = heard_odds(self._playbook.ledger, self._options.node, model)
-                count, every = len(self._heard[model]), self._options.reflect_every
-                if count // every > (count - len(pairs)) // every:
-                    self.fit(model, self._heard[model][-ODDS_KEPT:])
+                    self._heard[name] = heard_odds(self._playbook.ledger, self._options.node, name)
+                count, every = len(self._heard[name]), self._options.reflect_every
+                if count // every > (count - len(latest)) // every:
+                    self._record(name, self._heard[name][-ODDS_KEPT:])
 
-    def fit(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
-        """Calibrate a model on labelled odds and record the result, if there are enough of them."""
-        scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
+    def fit(self, decided: Iterable[tuple[Decision, bool]], base_rate: float | None = None) -> None:
+        """Calibrate a model on its decisions on labelled cases and record the result, if there are enough of them."""
+        found: dict[str, list[Said]] = {}
+        for decision, is_fraud in decided:
+            if said := _said(decision, is_fraud):
+                found.setdefault(_scaled_as(decision), []).append(said)
+        for name, all_said in found.items():
+            self._record(name, all_said, base_rate)
+
+    def _record(self, name: str, all_said: Sequence[Said], base_rate: float | None = None) -> None:
+        if all_said[0].engine is None:
+            scale = fit_scale([said.odds for said in all_said], [said.is_fraud for said in all_said], base_rate)
+        else:
+            scale = fit_witness(all_said, base_rate)
         if scale is not None:
-            self._playbook.record([OddsScaled(node=self._options.node, model=model, scale=scale)])
+            self._playbook.record([OddsScaled(node=self._options.node, model=name, scale=scale)])
 
 
 T = TypeVar("T")
@@ -333,7 +422,12 @@ class Decider:
         node, most = self.options.node, self.options.n_bullets
         relied_on, calibration = ReliedOn.of(snapshot, node), snapshot.calibration(node)
         threshold = calibration.threshold if calibration else self.options.threshold
+        rule = snapshot.reviews.get(node)
         selector, failure = await self.selector_for(transactions, known, snapshot)
+
+        def verdict_at(facts: Facts, odds: float) -> Verdict:
+            probability = sigmoid(odds)
+            return rule.verdict(probability, threshold, facts) if rule else Verdict.of(probability >= threshold)
 
         async def decide(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
             picked = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=most)
@@ -342,9 +436,14 @@ class Decider:
                 view = weigh(facts.facts, bullets, calibration)
                 view = replace(view, verdict=policy.policy.verdict, reasons=(policy_reason(policy), *view.reasons))
             else:
-                view = await _view(agent, Question(transaction.text, facts.facts, bullets, calibration))
-                view = calibrated(view, snapshot.scale(node, view.model), threshold)
-                view = _reviewed(view, facts, threshold, snapshot.reviews.get(node))
+                question = Question(transaction.text, facts.facts, bullets, calibration)
+                if isinstance(agent, Witness):
+                    scale = snapshot.scale(node, scale_name(agent.model, combined=True)) or USUAL
+                    view = await agent.with_weights(question, scale, partial(verdict_at, facts.facts))
+                else:
+                    view = await _view(agent, question)
+                    view = calibrated(view, snapshot.scale(node, view.model), threshold)
+                view = _reviewed(view, facts, threshold, rule)
             fallback = ("fallback", str(view.verdict)) if view.fallback else ()
             how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
             return construct_unchecked(
@@ -365,6 +464,7 @@ class Decider:
                 model=view.model,
                 probability_from=view.probability_from,
                 odds=view.odds,
+                engine_odds=view.engine_odds,
                 prompt=view.prompt,
                 usage=view.usage,
                 fallback=view.fallback,

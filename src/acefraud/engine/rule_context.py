@@ -181,7 +181,7 @@ def ruling_of(decision: Decision, snapshot: Snapshot) -> DecidingRule:
         by = rule.ruling(decision.probability, decision.threshold, decision.facts)
     if decision.model == EMBEDDED or (decision.verdict is Verdict.REVIEW and by.rule != "threshold"):
         return by
-    if decision.probability_from is ProbabilityFrom.CALIBRATED:
+    if decision.probability_from in (ProbabilityFrom.CALIBRATED, ProbabilityFrom.COMBINED):
         return DecidingRule.by_threshold(decision.threshold)
     return DecidingRule(rule="model", words=f"the verdict of {decision.model}")
 

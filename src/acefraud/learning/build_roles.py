@@ -8,7 +8,7 @@ from typing import Any
 
 from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import ShortRepr
-from acefraud.engine.models import Tiered, WithFallback
+from acefraud.engine.models import Tiered, WithFallback, Witness
 from acefraud.engine.options import Fallback, LearnerOptions
 from acefraud.errors import ConfigurationError
 from acefraud.learning.learner import Learner
@@ -21,7 +21,7 @@ from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
-from acefraud.settings import EMBEDDERS, ModelSettings
+from acefraud.settings import COMBINED, EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
 
@@ -50,8 +50,8 @@ class Roles(ShortRepr):
     """The model that reflects."""
     embedder: str | Embedder | OwnRole = DEFAULT_EMBEDDER
     """Finds bullets by their words."""
-    tier: Tiered | None = None
-    """The agent again, if it has a first tier."""
+    tier: Tiered | Witness | None = None
+    """The agent again, if it decides some cases without the model."""
     scale_odds: int = 0
     """Labelled cases on which the odds of a model's verdict tokens are fitted."""
     client: ModelClient | None = None
@@ -96,7 +96,7 @@ class Roles(ShortRepr):
 
     def without_tier(self) -> Roles:
         """The same roles without a first tier: every case goes to the model."""
-        return self if self.tier is None else replace(self, agent=self.tier.agent, tier=None)
+        return self if self.tier is None else replace(self, agent=self.tier.without_tier, tier=None)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -129,15 +129,19 @@ def build_roles(
     fallback = Fallback(chosen.fallback)
     models = build_model_roles(chosen, mask=Masker(sensitive, sensitive_now), caller=caller)
     agent = None if models.agent is None else WithFallback(models.agent, fallback)
-    tier = Tiered(agent, chosen.tier) if agent is not None and chosen.tier is not None else None
-    direct = agent is not None and chosen.style == Style.DIRECT
+    tier: Tiered | Witness | None = None
+    if agent is not None and chosen.opinion == COMBINED:
+        tier = Witness(agent)
+    elif agent is not None and chosen.tier is not None:
+        tier = Tiered(agent, chosen.tier)
+    scaled = agent is not None and (chosen.style == Style.DIRECT or chosen.opinion == COMBINED)
     return Roles(
         agent=tier or agent,
         judge=LLMJudge(models.judge) if models.judge else None,
         proposer=models.reflector,
         embedder=models.embedder or embedded,
         tier=tier,
-        scale_odds=CASES_FOR_ODDS if direct else 0,
+        scale_odds=CASES_FOR_ODDS if scaled else 0,
         client=models.client,
         fallback=fallback,
     )

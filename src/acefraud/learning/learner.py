@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Final, Unpack
+
+import numpy as np
 
 from acefraud.core.bullet import Bullet, BulletDetails, Evidence, NewBullet
 from acefraud.core.condition import Condition
+from acefraud.core.decision import Decision
 from acefraud.core.events import THE_ENGINE, EventPayload, Reread, Reviewed, Trained
+from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import quoted
+from acefraud.engine.models import Witness
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.parts import PartedHistory
 from acefraud.errors import ConfigurationError
@@ -20,6 +25,7 @@ from acefraud.learning.hearing import Hearing
 from acefraud.learning.model_lessons import Proposed, ReflectionPolicy
 from acefraud.learning.outcomes import OutcomeRecorder
 from acefraud.learning.preview import Preview, cases_for, preview, rule_remarks
+from acefraud.learning.review import apply, review
 from acefraud.learning.reviewer import Depth, Reviewer
 from acefraud.learning.training import HistoryInput, Training, TrainingOptions, as_history, in_parts, written_mapping
 from acefraud.llm.synchronous import blocking_twin
@@ -34,6 +40,9 @@ from acefraud.storage.changes import plan_addition
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_has, check_type
 from acefraud.support.exact_math import sigmoid
+
+_HELD_OUT: Final = 3
+"""Parts of labelled cases, each decided by an engine that has not learnt from it."""
 
 
 class Learner(Hearing):
@@ -153,16 +162,31 @@ class Learner(Hearing):
         return Training.of(given, self.playbook, self.reflector, self.options.node, **known)
 
     async def scale_odds(self, cases: Sequence[Case], base_rate: float | None = None) -> None:
-        """Fit what the odds of the model's verdict tokens mean, on labelled cases decided as they would be now.
+        """Fit what the odds of the model mean, on labelled cases decided as they would be now.
 
-        If the cases were drawn by their label, `base_rate` says how common fraud really is.
+        If its opinion is added to the embedded engine's, each third of the cases is decided by an engine that has not
+        learnt from it. If the cases were drawn by their label, `base_rate` says how common fraud really is.
         """
-        snapshot = self.playbook.snapshot()
         model = getattr(self.agent, "without_tier", self.agent)
-        decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
-        made = [(decision.odds, case.is_fraud) for decision, case in zip(decisions, cases, strict=True)]
-        pairs = [(odds, is_fraud) for odds, is_fraud in made if odds is not None]
-        self._reviewer.odds.fit(name_of(model), pairs, base_rate)
+        parts = [cases[first::_HELD_OUT] for first in range(_HELD_OUT)] if isinstance(model, Witness) else [cases]
+        decided: list[tuple[Decision, bool]] = []
+        for part in filter(len, parts):
+            snapshot = self._learnt_without(part) if len(parts) > 1 else self.playbook.snapshot()
+            decisions = await self._decider.decide([case.transaction for case in part], snapshot, model)
+            decided += zip(decisions, (case.is_fraud for case in part), strict=True)
+        self._reviewer.odds.fit(decided, base_rate)
+
+    def _learnt_without(self, cases: Sequence[Case]) -> Snapshot:
+        """What the remembered cases but these teach; the playbook as it is if it remembers none of these."""
+        known, told = self.remembered(), {case.transaction.id for case in cases}
+        others = np.array([name not in told for name in known.ids.tolist()], dtype=np.bool_)
+        if others.all():
+            return self.playbook.snapshot()
+        book, engine = BulletPlaybook(), self.reflector.engine
+        plan = review(known.take(others), book.snapshot(), engine, self.options)
+        with book.unit_of_work():
+            apply(plan, book, self.curator, engine, self.options)
+        return book.snapshot()
 
     def use_mapping(self, mapping: SchemaMapping | Path | str) -> None:
         """Read records and data frames by this mapping, its history included, before the first outcome or training.

@@ -119,6 +119,7 @@ class Assessment(ShortRepr):
     """The model that decided; "" stands for the name of the agent."""
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
     odds: float | None = None
+    engine_odds: float | None = None
     prompt: str = ""
     usage: CallUsage | None = None
     fallback: str = ""

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from acefraud.settings.model_settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
+from acefraud.settings.model_settings import COMBINED, EMBEDDED, EMBEDDERS, ROLES, ModelSettings
 from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Durability, Settings, service_key
 
 __all__ = [
+    "COMBINED",
     "DEFAULT_PLAYBOOK",
     "EMBEDDED",
     "EMBEDDERS",

@@ -21,7 +21,12 @@ EMBEDDER_VARIABLE = "ACEFRAUD_EMBEDDER"
 DEFAULT = "default"
 """The origin of a value that nobody chose."""
 
-_CHOICES = {"style": ("reasoned", "direct"), "fallback": ("error", "review", "embedded")}
+COMBINED = "combined"
+_CHOICES = {
+    "style": ("reasoned", "direct"),
+    "opinion": ("alone", COMBINED),
+    "fallback": ("error", "review", "embedded"),
+}
 _RANGES = {
     "tier": (0.5, 1.0, "a certainty from 0.5 to 1, such as 0.95"),
     "timeout": (0.001, math.inf, "a number of seconds above 0"),
@@ -75,6 +80,9 @@ class ModelSettings:
     """The address of a self-hosted server, for roles whose provider is openai; "" for the provider's own."""
     style: str = "reasoned"
     """`reasoned` for verdicts with reasons and a stated probability; `direct` for one token and its odds."""
+    opinion: str = "alone"
+    """`alone`: the agent's model decides. `combined`: its opinion is added to what the embedded engine says, with a
+    weight that labelled cases give it, and it is asked only where that can change the verdict."""
     tier: float | None = None
     """The certainty from which the embedded engine decides without the model; None always calls the model."""
     fallback: str = "error"
@@ -111,6 +119,8 @@ class ModelSettings:
             number = isinstance(value, int | float)
             if value is not None and not (number and least <= value <= most and value != math.inf):
                 raise self._wrong(name, expected)
+        if self.opinion == COMBINED and self.tier is not None:
+            raise self._wrong("tier", f"no tier with the opinion {COMBINED}, which asks only where that can matter")
         for model, price in self.prices.items():
             if not all(0 <= dollars < math.inf for dollars in price):
                 raise ConfigurationError(f"{self._place('prices')}: {model}: expected prices of 0 or more")

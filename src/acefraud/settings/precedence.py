@@ -49,6 +49,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "models": dict.fromkeys(("all", "agent", "judge", "reflector", "embedding", "base_url"), _TEXT),
     "llm": {
         "style": _TEXT,
+        "opinion": _TEXT,
         "tier": _NUMBER,
         "fallback": _TEXT,
         "concurrency": _WHOLE,
@@ -76,7 +77,7 @@ def flag_of(name: str) -> str:
 
 _VARIABLES = {
     name: f"ACEFRAUD_{flag_of(name).removeprefix('--').replace('-', '_').upper()}"
-    for name in ("models", *ROLES, "base_url", "style", "fallback")
+    for name in ("models", *ROLES, "base_url", "style", "opinion", "fallback")
 }
 """The variable that sets a field is named as its flag is."""
 
