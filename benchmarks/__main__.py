@@ -28,6 +28,7 @@ from benchmarks.speed.command import speed
 from benchmarks.stream import stream
 from benchmarks.train import train
 from benchmarks.tuned.command import tuned
+from benchmarks.witness import witness
 from benchmarks.writers import writers
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ app.command()(hearing)
 app.command()(stream)
 app.command()(ledger)
 app.command()(writers)
+app.command()(witness)
 app.command()(growth)
 app.command()(preview)
 app.command("odd-inputs")(odd_inputs)
