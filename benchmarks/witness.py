@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from acefraud import BulletPlaybook, Learner, LearnerOptions, ModelSettings, Roles, build_roles, load_dataset
+from acefraud import BulletPlaybook, Cases, Learner, LearnerOptions, ModelSettings, build_roles, load_dataset
 from acefraud.datasets import Dataset
-from acefraud.engine.models import Witness
 from acefraud.evaluation.compare import Part, parts_of_file
-from acefraud.learning.pipeline import sample_of
 from benchmarks.arrays import Numbers
 from benchmarks.console import JsonOption, line, note, print_json, progress
 
 TEXTS = "complex_fraud_detection"
 FOLDS = 5
+SCALED_ON = 60
 WAYS = ("embedded", "model", "combined", "combined, asked where it can matter")
 
 
@@ -43,15 +43,17 @@ def witness(
         python tests/llm/loopback.py --port 8100 &
         python -m benchmarks witness --agent-model openai:gpt-3.5-turbo --base-url http://127.0.0.1:8100/v1
     """
-    settings = ModelSettings(agent=model, base_url=base_url, style=style, fallback="error")
-    roles = build_roles(settings)
+    settings = ModelSettings(agent=model, base_url=base_url, style=style)
+    alone, combined = build_roles(settings), build_roles(replace(settings, opinion="combined"))
+    agents = (None, alone.agent, combined.without_tier().agent, combined.agent)
     found: dict[str, Any] = {}
     try:
         for name, data in _datasets(rows):
             with progress(name) as done:
-                found[name] = asyncio.run(measured(data, roles, seeds, done))
+                found[name] = asyncio.run(measured(data, dict(zip(WAYS, agents, strict=True)), seeds, done))
     finally:
-        roles.close_sync()
+        alone.close_sync()
+        combined.close_sync()
     if json:
         print_json(found)
         return
@@ -70,13 +72,15 @@ def _datasets(rows: int) -> Iterator[tuple[str, Dataset]]:
     yield "synthetic texts", Dataset(world.name, world.train[:rows], world.test[:0])
 
 
-async def measured(data: Dataset, roles: Roles, seeds: int, done: Any) -> dict[str, Any]:
+async def measured(
+    data: Dataset, agents: Mapping[str, Any], seeds: int, done: Callable[[float], None]
+) -> dict[str, Any]:
     """Log-losses of every way over all folds, with intervals over cases, and how each fold came out."""
     parts = list(parts_of_file(data, range(seeds), folds=FOLDS))
     losses: dict[str, list[Numbers]] = {way: [] for way in WAYS}
     asked = 0
     for count, part in enumerate(parts, 1):
-        of_part, share = await _losses(part, roles)
+        of_part, share = await _losses(part, agents)
         for way in WAYS:
             losses[way].append(of_part[way])
         asked += share
@@ -105,23 +109,28 @@ def _with_interval(losses: Numbers, seeds: int) -> dict[str, float]:
     return {"mean": float(losses.mean()), "low": float(low), "high": float(high)}
 
 
-async def _losses(part: Part, roles: Roles) -> tuple[dict[str, Numbers], int]:
+async def _losses(part: Part, agents: Mapping[str, Any]) -> tuple[dict[str, Numbers], int]:
     """The log-loss of each test case, and about how many the model was asked where it can matter."""
-    agent = roles.agent
-    agents = (None, agent, Witness(agent, always=True), Witness(agent))
     found: dict[str, Numbers] = {}
     asked = 0
-    for way, deciding in zip(WAYS, agents, strict=True):
-        learner = Learner(BulletPlaybook(), agent=deciding, options=LearnerOptions(seed=part.seed))
-        learner.study(part.train)
-        if deciding is not None:
-            drawn = sample_of(part.train, roles.scale_odds)
-            await learner.scale_odds(drawn, float(part.train.labels.mean()))
+    learner = Learner(BulletPlaybook(), options=LearnerOptions(seed=part.seed))
+    learner.study(part.train)
+    for way, agent in agents.items():
+        if agent is not None:
+            learner.agent = agent
+            if way != WAYS[-1]:  # it has the weights of the one before
+                await learner.scale_odds(_drawn(part.train), float(part.train.labels.mean()))
         decisions = list(await learner.decide_all(part.test.transactions))
         p = np.clip([decision.probability for decision in decisions], 1e-6, 1 - 1e-6)
         found[way] = -np.log(np.where(part.test.labels, p, 1 - p))
         asked = sum(decision.engine_odds is not None for decision in decisions)
     return found, asked
+
+
+def _drawn(cases: Cases) -> Cases:
+    """As many cases of each label as `acefraud train` fits the odds on."""
+    of_each = [np.flatnonzero(cases.labels == label)[-SCALED_ON // 2 :] for label in (False, True)]
+    return cases.take(np.sort(np.concatenate(of_each)))
 
 
 def described(name: str, found: dict[str, Any]) -> Iterator[str]:
