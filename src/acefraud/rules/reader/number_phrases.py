@@ -28,6 +28,8 @@ _NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but", "age", "aged", "old
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""
+_COUNTED_NOUNS = TRANSACTIONS | words("heads")
+"""Nouns that a number may count over the name of a fact: "3 deductible claims" may be three claims."""
 _LIMITS = frozenset({"within", "to", "by", "inside", "than", "in", "not", "under", "below", "exactly", "for"})
 """Words before a multiple that make it something else than the least amount."""
 _LEAST_AMOUNT = 50
@@ -297,7 +299,7 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
         for fact, end in sentence.facts(sentence.skipped(after, ("of", "different")), "number"):
             is_none = sentence.is_word(after - 1, "no", "any", "without", "some")
             fits = fact.measure is Measure.COUNT or (fact.measure is Measure.PLAIN and not is_none)
-            if fits and fact.name != "hour":
+            if fits and fact.name != "hour" and not sentence.is_plural(end, _COUNTED_NOUNS):
                 yield bound(fact.name), end
     for figure, after in figures(sentence, at) if not sentence.is_one_of(at - 1, _LIMITS | {"from", "of"}) else ():
         for fact, end in sentence.facts(after, "number"):  # "a 700 deductible"
@@ -306,7 +308,7 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
                 is_plain
                 and not (figure.is_money or figure.is_percent or figure.at_least)
                 and not sentence.is_one_of(after, DETERMINERS)
-                and not sentence.is_one_of(end, TRANSACTIONS)
+                and not sentence.is_plural(end, _COUNTED_NOUNS)
             ):
                 yield Condition.of(Test(fact.name, Op.IS, figure.value)), end
     for fact, end in sentence.facts(at + 1, "category") if sentence.is_word(at, "no", "without") else ():

@@ -34,7 +34,9 @@ _AFTER = words("after_verdict")
 _INSIDE = words("inside_conclusion")
 """Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
 _DENIALS = ("not", "never", "no")
+_HASTY = words("hasty")
 _ORDERS, _BEFORE_ORDER = words("orders"), words("before_order")
+_LETTING = ("let", "go", "get", "pass", "wave", "waved", "put", "send")
 _SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
 
 
@@ -55,7 +57,7 @@ class Conclusion:
 
 def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
     """Every run of words that may be the conclusion of a rule."""
-    cores = [index for index, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
+    cores = [index for index, token in enumerate(tokens) if token.kind is Kind.WORD and _is_core(tokens, index)]
     is_question = not any(token.text == "please" for token in tokens)
     while cores:
         first = last = cores.pop(0)
@@ -76,6 +78,13 @@ def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
         for shorter in dict.fromkeys(((start, last + 1), (first, last + 1))):
             if shorter != (start, end) and (conclusion := _conclusion(*shorter, said)) is not None:
                 yield conclusion
+
+
+def _is_core(tokens: Tokens, at: int) -> bool:
+    """Whether a word asks for a verdict. "Through" does so only after a verb: "let it through", "not through a VPN"."""
+    word = tokens[at].text
+    is_let = word != "through" or any(token.text in _LETTING for token in tokens[:at])
+    return word in _CORE and is_let
 
 
 def _before(tokens: Tokens, at: int) -> bool:
@@ -106,7 +115,10 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     verdicts = {_verdict(clause) for clause in clauses if any(word in _CORE for word in clause)}
     if None in verdicts or len(verdicts - {Verdict.REVIEW}) > 1:
         return None
-    denied = any(word in _DENIALS for word in words)
+    denial = next((at for at, word in enumerate(words) if word in _DENIALS), len(words))
+    denied = denial < len(words)
+    if not _HASTY.isdisjoint(words[denial:]):
+        return None  # "do not decline automatically", "must not just be approved": perhaps for another reason
     if Verdict.REVIEW in verdicts and (denied or Verdict.APPROVE in verdicts):
         return None  # "to be reviewed, not declined", "is fine, put it in the queue"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
@@ -158,6 +170,7 @@ _CURRENCIES = words("currencies")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
+_HOURS_BETWEEN = re.compile(r"\bhour (?:not )?between (\d\d?) and (\d\d?)\b", re.IGNORECASE)
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
 _MOST_SIGNS = 3_000
@@ -456,7 +469,7 @@ def _odd_words(sentence: Sentence) -> list[str]:
         for end in sentence.after_one_of(index, phrases("not_honoured")):
             if sentence.matches(end - 1, vocabulary.values, exact=True) and sentence.is_word(end - 1, "all"):
                 continue  # "not all perils"
-            return [" ".join(token.shown for token in tokens[index:end])]
+            return [" ".join(sentence.shown(index, end))]
     odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
     names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()
     return [tokens[place].shown for place in odd if tokens[place].kind is Kind.FACT or place not in names]
@@ -510,6 +523,8 @@ def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
         condition = Condition.parse(written)
     except ValueError:
         return None
+    if any(int(hours[1]) > int(hours[2]) for hours in _HOURS_BETWEEN.finditer(written)):
+        return None  # over midnight, which is how hours are read in words
     lower = vocabulary.lower_names
     renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
 

@@ -87,7 +87,7 @@ class Sentence:
 
     def shown(self, start: int, end: int) -> Words:
         """The words between two places as they were written."""
-        return tuple(token.shown for token in self.tokens[start:end])
+        return tuple(dict((token.start, token.shown) for token in self.tokens[start:end]).values())
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
@@ -100,6 +100,14 @@ class Sentence:
     def is_mere_word(self, at: int, some: Collection[str]) -> bool:
         """Whether a word of a list stands here that is not a value of a category."""
         return self.is_one_of(at, some) and (self.tokens[at].text,) not in self.vocabulary.values
+
+    def is_plural(self, at: int, nouns: Collection[str] | None = None) -> bool:
+        """Whether a noun in the plural stands here, and one of these if they are given."""
+        token = self.token(at)
+        if token is None or token.kind is not Kind.WORD or (nouns is not None and token.text not in nouns):
+            return False
+        shown = token.shown.lower()
+        return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
 
     def has_word(self, start: int, end: int, *some: str) -> bool:
         """Whether one of these words stands between two places."""
