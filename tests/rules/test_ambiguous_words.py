@@ -8,6 +8,8 @@ from acefraud.core.condition import Condition
 from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.rules.reader import Vocabulary, read_rule
+from acefraud.rules.reader.advice import advise
+from acefraud.rules.reader.wording import nearest_facts
 
 CLAIMS = Vocabulary.of(
     FactCatalog.of(
@@ -107,7 +109,9 @@ def test_words_before_a_denial_do_not_weaken_it() -> None:
     assert (str(reading.condition), reading.argues) == ("amount > 500", "DECLINE")
 
 
-@pytest.mark.parametrize("text", ["decline: not through a VPN and at night", "never through a VPN", "no VPN: not through"])
+@pytest.mark.parametrize(
+    "text", ["decline: not through a VPN and at night", "never through a VPN", "no VPN: not through"]
+)
 def test_through_alone_is_no_approval_that_could_be_denied(text: str) -> None:
     assert read_rule(text, CLAIMS).condition is None
 
@@ -116,3 +120,97 @@ def test_through_alone_is_no_approval_that_could_be_denied(text: str) -> None:
 def test_outside_a_place_and_a_code_may_exclude_both(text: str) -> None:
     reading = read_rule(text, CLAIMS)
     assert (reading.condition, reading.readings) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("just under 500", "just under"),
+        ("amounts just over 2000: decline", "just over"),
+        ("a little under $500", "little under"),
+        ("amount slightly above 2000", "slightly above"),
+        ("just after 10 pm", "just after"),
+    ],
+)
+def test_a_limit_that_is_only_near_is_refused_with_what_to_say(text: str, near: str) -> None:
+    assert read_rule(text, CLAIMS).not_understood == (near,)
+    advice = advise(text, CLAIMS)
+    assert advice.missing == (f"'{near}' leaves one limit open: say both, as in 'between 450 and 500'.",)
+    assert advice.suggestions == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "over 500 USD or over 400 EUR",
+        "amount over $500 or €400",
+        "amount between $500 and €900",
+        "over 500€ or over 400$",
+        "over five hundred dollars or over 400 euros",
+    ],
+)
+def test_one_rule_has_one_currency(text: str) -> None:
+    assert read_rule(text, CLAIMS).condition is None
+    advice = advise(text, CLAIMS)
+    assert "A rule compares amounts in one currency" in advice.missing[0]
+    assert advice.suggestions == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("amount over $500", "Amounts in any currency are meant: to test `currency` too, say it, as in 'in EUR'."),
+        ("amount over 500€", "Amounts in any currency are meant: to test `currency` too, say it, as in 'in EUR'."),
+        (
+            "amount over ₹500",
+            "No amount at hand is in INR: `currency` is EUR, GBP, USD. The figure was taken as it is.",
+        ),
+    ],
+)
+def test_a_currency_is_compared_with_those_at_hand(text: str, told: str) -> None:
+    assert read_rule(text, CLAIMS).assumed == (told,)
+
+
+def test_a_currency_is_compared_with_that_of_the_column() -> None:
+    vocabulary = Vocabulary.of(FactCatalog.of(FactTable([{"amount_usd": 5.0}, {"amount_usd": 7.0}])))
+    assert read_rule("amount_usd over 500 USD", vocabulary).assumed == ()
+    told = ("`amount_usd` is in USD, not in EUR: the figure was taken as it is.",)
+    assert read_rule("amount_usd over 500 EUR", vocabulary).assumed == told
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("payments of the card totalling over 500 in a day", "card_sum_24h > 500"),
+        ("cards with payments adding up to over 500 in a day", "card_sum_24h > 500"),
+        ("a payment totalling over 500", "amount > 500"),
+        ("payments totalling over 500 in a day", None),
+        ("payments totalling over 500", None),
+        ("payments over 500 in total", None),
+        ("payments over 500 altogether in a day", None),
+    ],
+)
+def test_a_sum_of_payments_is_no_amount_of_one(text: str, condition: str | None) -> None:
+    assert read_rule(text, CLAIMS).condition == (None if condition is None else Condition.parse(condition))
+
+
+@pytest.mark.parametrize("word", ["because", "alone", "slightly", "going", "email", "nervous", "weather", "holiday"])
+def test_no_fact_is_suggested_that_has_nothing_to_do_with_a_word(word: str) -> None:
+    catalog = FactCatalog.of(
+        FactTable([{"sex": "male", "AgeOfVehicle": 3.0, "night": True, "card_new_device": True, "merchant": "gaming"}])
+    )
+    assert nearest_facts([word], Vocabulary.of(catalog)) == ()
+
+
+def test_facts_are_suggested_for_a_wrong_letter_and_a_like_meaning() -> None:
+    catalog = FactCatalog.of(FactTable([{"high_risk_country": True, "browser": "Opera", "vpn": True, "amount": 5.0}]))
+    near = {word: nearest_facts([word], Vocabulary.of(catalog)) for word in ("cuntry", "brwsr", "tor", "expensive")}
+    assert near == {"cuntry": ("high_risk_country",), "brwsr": ("browser",), "tor": (), "expensive": ("amount",)}
+
+
+@pytest.mark.parametrize("text", ["payments totalling over 500", "payments by the user that total over 500 in a day"])
+def test_advice_names_no_fact_of_something_else(text: str) -> None:
+    catalog = FactCatalog.of(
+        FactTable([{"amount": 5.0, "payment_method_age_days": 3.0, "device_sum_24h": 5.0, "device_count_24h": 2.0}])
+    )
+    assert not any("may be meant" in line for line in advise(text, Vocabulary.of(catalog)).missing)

@@ -12,14 +12,26 @@ from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
+from acefraud.rules.reader.facts import Fact
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar, tests_at
 from acefraud.rules.reader.history_phrases import windows_said
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
-from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
+from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators, near_limits
 from acefraud.rules.reader.remarks import without_remarks
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
+from acefraud.rules.reader.tokens import (
+    CURRENCIES,
+    FILLERS,
+    Kind,
+    Token,
+    Tokens,
+    currencies_of,
+    grammar_words,
+    phrases,
+    tokens_of,
+    words,
+)
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
@@ -166,11 +178,12 @@ _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 """Words that open a question, if a question mark ends it."""
-_CURRENCIES = words("currencies")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
 _HOURS_BETWEEN = re.compile(r"\bhour (?:not )?between (\d\d?) and (\d\d?)\b", re.IGNORECASE)
+_MOST_CURRENCIES = 3
+"""Currencies that are named where a rule has another one."""
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
 _MOST_SIGNS = 3_000
@@ -273,17 +286,28 @@ def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
             noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
             period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
             assumed.append(f"No period was said for '{noun}': the longest that is kept, {period}, was taken.")
-    if any(token.is_money or token.text in _CURRENCIES for token in sentence.tokens):
-        columns = [name for name, fact in sentence.vocabulary.facts.items() if _is_currency(name, fact.kind)]
-        untested = [name for name in columns if name not in condition.facts]
+    codes = currencies_of(sentence.tokens)
+    if codes or any(token.text in CURRENCIES for token in sentence.tokens):
         assumed += [
-            f"Amounts in any currency are meant: to test `{name}` too, say it, as in 'in EUR'." for name in untested
+            told for fact in sentence.vocabulary.facts.values() if (told := _of_currency(fact, codes, condition))
         ]
     return tuple(assumed)
 
 
-def _is_currency(name: str, kind: str) -> bool:
-    return kind == "category" and name.lower().removesuffix("_code").endswith("currency")
+def _of_currency(fact: Fact, codes: Sequence[str], condition: Condition) -> str:
+    """What a fact tells of the currency of amounts, where a rule names one: its values, or its own name."""
+    said = "".join(codes)
+    if fact.kind == "category" and fact.name.lower().removesuffix("_code").endswith("currency"):
+        if fact.name in condition.facts:
+            return ""
+        if said and fact.values and said not in map(str.upper, fact.values):
+            others = ", ".join(fact.values[:_MOST_CURRENCIES])
+            return f"No amount at hand is in {said}: `{fact.name}` is {others}. The figure was taken as it is."
+        return f"Amounts in any currency are meant: to test `{fact.name}` too, say it, as in 'in EUR'."
+    own = [word.upper() for word in fact.words if CURRENCIES.get(word) == word.upper()]
+    if said and own and fact.name in condition.facts and said not in own:
+        return f"`{fact.name}` is in {own[0]}, not in {said}: the figure was taken as it is."
+    return ""
 
 
 def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> ReadRule:
@@ -465,10 +489,14 @@ def _furthest(text: str, sentence: Sentence) -> int:
 def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
+    if len(codes := currencies_of(tokens)) > 1:
+        return [f"amounts in {' and '.join(codes)}"]
     for index in range(len(tokens)):
         for end in sentence.after_one_of(index, phrases("not_honoured")):
             if sentence.matches(end - 1, vocabulary.values, exact=True) and sentence.is_word(end - 1, "all"):
                 continue  # "not all perils"
+            return [" ".join(sentence.shown(index, end))]
+        for end in near_limits(sentence, index):
             return [" ".join(sentence.shown(index, end))]
     odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
     names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()

@@ -87,7 +87,7 @@ class Sentence:
 
     def shown(self, start: int, end: int) -> Words:
         """The words between two places as they were written."""
-        return tuple(dict((token.start, token.shown) for token in self.tokens[start:end]).values())
+        return tuple({token.start: token.shown for token in self.tokens[start:end]}.values())
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""

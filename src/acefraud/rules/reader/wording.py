@@ -55,7 +55,7 @@ _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
 MOST = 5
-_LEAST_LIKENESS = 72.0
+_LEAST_LIKENESS = 75.0
 _SHORTEST = 3
 """Letters of a word that may be meant by one with a letter wrong."""
 
@@ -392,20 +392,23 @@ def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MO
     called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
     likeness: dict[str, float] = {}
     for said in odd:
-        for noun, score in _alike(" ".join(said), list(called), most):
+        for noun, score in _alike(" ".join(said), list(called), most).items():
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
     by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
     return tuple(dict.fromkeys([*by_name, *_related({word for said in odd for word in said}, vocabulary)]))[:most]
 
 
-def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
+def _alike(said: str, nouns: Sequence[str], most: int) -> dict[str, float]:
     """The nouns that are written much like the words, and how much. A wrong letter is a third of a short word."""
-    for noun, score, _ in process.extract(said, nouns, scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS):
-        yield noun, score
-    for noun, _, _ in process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1):
-        if len(noun) >= _SHORTEST:
-            yield noun, _LEAST_LIKENESS
+    near = process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1)
+    alike = {noun: _LEAST_LIKENESS for noun, _, _ in near if len(noun) >= _SHORTEST}
+    close = process.extract(said, nouns, scorer=fuzz.ratio, limit=most, score_cutoff=_LEAST_LIKENESS)
+    alike |= {noun: score for noun, score, _ in close}
+    if not alike and len(said) >= _SHORTEST_RESPELT:  # "cuntry", where there is a risk of the country
+        parts = {noun: [word for word in noun.split() if len(word) >= _SHORTEST_RESPELT] for noun in nouns}
+        alike = {noun: 0.0 for noun in nouns if any(OSA.distance(said, word) == 1 for word in parts[noun])}
+    return alike
 
 
 def _has_unknown(tokens: Tokens, vocabulary: Vocabulary) -> bool:
