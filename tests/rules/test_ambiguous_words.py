@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from acefraud.core.condition import Condition
+import pytest
+from tests.growth import assert_linear
+
+from acefraud.core.condition import MOST_LEAVES, Condition
 from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.rules.reader import Vocabulary, read_rule
 from acefraud.rules.reader.advice import advise
+from acefraud.rules.reader.tokens import PhraseTable
 from acefraud.rules.reader.wording import nearest_facts
 
 CLAIMS = Vocabulary.of(
@@ -214,3 +218,33 @@ def test_advice_names_no_fact_of_something_else(text: str) -> None:
         FactTable([{"amount": 5.0, "payment_method_age_days": 3.0, "device_sum_24h": 5.0, "device_count_24h": 2.0}])
     )
     assert not any("may be meant" in line for line in advise(text, Vocabulary.of(catalog)).missing)
+
+
+@pytest.mark.parametrize("sign", [" ", "\n", "-", ".", "—", " -"])
+def test_many_blanks_or_signs_take_time_in_proportion(sign: str) -> None:
+    some = "amount over 500" + sign * (500 // len(sign))
+    assert_linear(lambda text: read_rule(text, CLAIMS), some, some + sign * (2_000 // len(sign)))
+
+
+def test_signs_that_are_repeated_say_no_more_than_once() -> None:
+    assert str(read_rule(f"amount{' ' * 400}over{chr(10) * 400}500 {'-' * 900}", CLAIMS).condition) == "amount > 500"
+    assert str(read_rule('channel is "by   phone"', CLAIMS).condition) == 'channel is "by   phone"'
+
+
+@pytest.mark.parametrize("said", ["vpn", "over 500", "amount over 500 and", "not"])
+def test_the_same_words_again_and_again_are_no_rule(said: str) -> None:
+    text = " ".join([said] * (290 // len(said.split())))
+    assert read_rule(text, CLAIMS).condition is None
+    assert advise(text, CLAIMS).missing == ("It is too long for a rule: say each rule by itself.",)
+
+
+@pytest.mark.parametrize("before", ["card numbers starting with", "merchants", "deductible is"])
+@pytest.mark.parametrize(("count", "is_read"), [(MOST_LEAVES, True), (MOST_LEAVES + 1, False), (140, False)])
+def test_a_list_is_a_rule_as_long_as_a_condition_holds_it(before: str, count: int, *, is_read: bool) -> None:
+    listed = ", ".join(str(6_500 + number) for number in range(count - 1)) + " or 9999"
+    text = f"decline if {before} {listed}" if before == "deductible is" else f"{before} {listed}: decline"
+    vocabulary = replace(CLAIMS, entities=PhraseTable({("card",): "card", ("merchant",): "merchant"}))
+    condition = read_rule(text, vocabulary).condition
+    assert (condition is not None) is is_read
+    assert condition is None or len(condition.leaves) == count
+    assert bool(advise(text, vocabulary).lines) is not is_read

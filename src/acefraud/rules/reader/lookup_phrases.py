@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition import Condition
+from acefraud.core.condition import MOST_LEAVES, Condition
 from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
 from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.sentence import Sentence, Tests
@@ -78,7 +78,7 @@ def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
         how, then = (NAMED, after + negated) if starts is None else (STARTING, starts)
         values: list[str] = []
         then = sentence.skipped(then, ("named", "called", "=", ":", "in", "(", "one", "of", "either"))
-        while (name := sentence.name(then)) is not None:
+        while (name := sentence.name(then)) is not None and len(values) < MOST_LEAVES:
             values, end = [*values, name[0]], name[1]
             made = [_sought(key, how, value, negated) for value in values]
             yield Condition.all_of(made) if negated else Condition.any_of(made), end + sentence.is_word(end, ")")

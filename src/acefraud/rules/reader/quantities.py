@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition import Condition
+from acefraud.core.condition import MOST_LEAVES, Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
 from acefraud.rules.reader.sentence import Bound, Bounds, Sentence, Tests, remembered
 from acefraud.rules.reader.tokens import CURRENCIES, Kind, PhraseList, phrases, words
@@ -359,7 +359,12 @@ def _more_values(sentence: Sentence, at: int, fact: Fact, values: list[float], s
     while True:
         after = sentence.skipped(at, (",", "or", "and"))
         figure, end = next(iter(figures(sentence, after)), (None, at)) if after > at else (None, at)
-        if figure is None or (value := value_for(figure, fact)) is None or figure.at_least:
+        if (
+            figure is None
+            or (value := value_for(figure, fact)) is None
+            or figure.at_least
+            or len(values) == MOST_LEAVES
+        ):
             return
         if or_more(sentence, end) is not None or figure.scale > scale:  # "1, 2 or 3 thousand"
             return

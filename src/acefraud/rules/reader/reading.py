@@ -33,7 +33,7 @@ from acefraud.rules.reader.tokens import (
     words,
 )
 from acefraud.rules.reader.vocabulary import Vocabulary
-from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
+from acefraud.rules.reader.wording import nearest_facts, respelt, squeezed, without_glosses, without_noise
 
 _DECLINE = words("decline")
 _APPROVE = words("approve")
@@ -186,6 +186,8 @@ _MOST_CURRENCIES = 3
 """Currencies that are named where a rule has another one."""
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
+_MOST_REPEATED, _MOST_TIMES = 60, 8
+"""Words in a text, and how often each is said, from which on it says the same again and again."""
 _MOST_SIGNS = 3_000
 """Letters and other signs in a rule, likewise."""
 
@@ -267,7 +269,10 @@ def _read_plain(text: str, vocabulary: Vocabulary, *, always: bool, glosses: set
 
 def is_too_long(text: str) -> bool:
     """Whether a text is a note rather than a rule. Patterns are matched only on what is not: some take long on more."""
-    return len(text) > _MOST_SIGNS or (len(text) > _LONGEST and len(tokens_of(text)) > _LONGEST)
+    if len(text) > _MOST_SIGNS or len(text) <= _LONGEST:
+        return len(text) > _MOST_SIGNS
+    said = [token.text for token in tokens_of(squeezed(text))]
+    return len(said) > _LONGEST or len(said) > max(_MOST_REPEATED, len(set(said)) * _MOST_TIMES)
 
 
 def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:

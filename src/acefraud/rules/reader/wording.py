@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -36,6 +37,8 @@ _SOME = (
 )
 _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 """Names and values, which stay as they are."""
+_REPEATED = re.compile(rf"{_QUOTED.pattern}|([\W_])\1{{2,}}")
+"""A sign three times or more, outside of quotes: patterns that look for blanks take long on many."""
 _SHORTEST_RESPELT = 5
 """Letters of an ordinary word that is recognised if it is misspelt."""
 _QUOTES = "`\"“'"
@@ -65,9 +68,19 @@ _SHORTEST = 3
 
 def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
     """The text without greetings, numbers of items and "without exception", and whether that was there."""
-    plain = reworded(_ENUMERATED.sub("", with_known_words(text, vocabulary)), frozenset(vocabulary.entities))
+    plain = _ENUMERATED.sub("", with_known_words(squeezed(text), vocabulary))
+    plain = reworded(plain, frozenset(vocabulary.entities))
     strict = _WITHOUT_EXCEPTION.sub(" ", plain)
     return with_plain_verdicts(strict, vocabulary), strict != plain
+
+
+def squeezed(text: str) -> str:
+    """The text with two of each blank or other sign that it has three times or more in a row, outside of quotes.
+
+    >>> squeezed('amount    over 500 ------ "a    b"')
+    'amount  over 500 -- "a    b"'
+    """
+    return _REPEATED.sub(lambda run: run[0] if run[1] is None else 2 * run[1], text)
 
 
 def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
@@ -112,15 +125,25 @@ class _Rewordings:
     def __init__(self, made: Iterable[tuple[str, str]]) -> None:
         self._made = [(re.compile(said, re.IGNORECASE), instead, _cues(said)) for said, instead in made]
         self._cues: dict[str, set[str]] = {}  # by the letters they begin with
-        for cue in {cue for _, _, cues in self._made for some in cues for cue in some}:
-            self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
+        self._by_cue: dict[str, set[int]] = {}  # the patterns of which one of some cues must be said, by each of these
+        for place, (_, _, cues) in enumerate(self._made):
+            for cue in max(cues, key=_least_length, default=("",)):
+                self._by_cue.setdefault(cue, set()).add(place)
+            for cue in {cue for some in cues for cue in some}:
+                self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
 
     def applied(self, text: str, replacement: Callable[[str], str | Callable[[re.Match[str]], str]] = str) -> str:
         """The text after every rewording. `replacement` makes what is put in from what a rewording says instead."""
-        said = self._said(text)
-        for pattern, instead, cues in self._made:
-            if not any(map(said.isdisjoint, cues)) and (changed := pattern.sub(replacement(instead), text)) != text:
-                text, said = changed, self._said(changed)
+        said, start = self._said(text), 0
+        while start < len(self._made):
+            places = sorted(set().union(*(self._by_cue.get(cue, ()) for cue in ("", *said))))
+            for place in places[bisect_left(places, start) :]:
+                pattern, instead, cues = self._made[place]
+                if not any(map(said.isdisjoint, cues)) and (changed := pattern.sub(replacement(instead), text)) != text:
+                    text, said, start = changed, self._said(changed), place + 1
+                    break
+            else:
+                break
         return text
 
     def _said(self, text: str) -> set[str]:
@@ -332,11 +355,12 @@ def _is_misspelt(word: str, meant: str) -> bool:
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
     """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
-    known = vocabulary.known_words | words("not_misspelt")
+    known, never = vocabulary.known_words, words("not_misspelt")
     return [
         replace(token, text=meant)
         if token.kind is Kind.WORD
-        and token.text not in known | words("not_misspelt")
+        and token.text not in known
+        and token.text not in never
         and (meant := _nearest(token.text, vocabulary))
         else token
         for token in tokens
