@@ -52,8 +52,7 @@ def _list_first(sentence: Sentence, at: int) -> Tests:
         for key, end in sentence.entity(after):
             yield _sought(key, IN_LIST, name, negated), end
         customers = {key for said, key in sentence.vocabulary.entities.items() if said[0] in _CUSTOMERS}
-        is_plural = sentence.tokens[after - 1].shown.lower().endswith("s") and not name.endswith("s")
-        if is_plural and len(customers) == 1:
+        if sentence.is_plural(after - 1) and not name.endswith("s") and len(customers) == 1:
             yield _sought(customers.pop(), IN_LIST, name, negated), after
 
 

@@ -33,7 +33,7 @@ from acefraud.rules.reader.tokens import (
     words,
 )
 from acefraud.rules.reader.vocabulary import Vocabulary
-from acefraud.rules.reader.wording import nearest_facts, respelt, squeezed, without_glosses, without_noise
+from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
 _DECLINE = words("decline")
 _APPROVE = words("approve")
@@ -271,7 +271,7 @@ def is_too_long(text: str) -> bool:
     """Whether a text is a note rather than a rule. Patterns are matched only on what is not: some take long on more."""
     if len(text) > _MOST_SIGNS or len(text) <= _LONGEST:
         return len(text) > _MOST_SIGNS
-    said = [token.text for token in tokens_of(squeezed(text))]
+    said = [token.text for token in tokens_of(text)]
     return len(said) > _LONGEST or len(said) > max(_MOST_REPEATED, len(set(said)) * _MOST_TIMES)
 
 

@@ -7,8 +7,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
+from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Hamming
 
@@ -95,7 +96,21 @@ def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     return _GLOSS.sub(dropped, text), names
 
 
-_REWORDINGS = read_package_toml("acefraud.rules.reader", "rewordings.toml", dict[str, tuple[dict[str, str], ...]])
+class _Rewording(BaseModel, extra="forbid"):
+    """An entry of ``rewordings.toml``, which explains it."""
+
+    said: str | tuple[str, ...]
+    instead: str = Field(alias="as")
+
+
+_REWORDINGS = [
+    (said, entry.instead)
+    for entry in read_package_toml(
+        "acefraud.rules.reader", "rewordings.toml", dict[Literal["rewording"], tuple[_Rewording, ...]]
+    )["rewording"]
+    for said in ((entry.said,) if isinstance(entry.said, str) else entry.said)
+]
+"""What is said, as a pattern, and what is said instead."""
 
 
 def reworded(text: str, entities: frozenset[Words]) -> str:
@@ -193,14 +208,13 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
     people = "|".join(sorted(words("same_customer") & {" ".join(name) for name in entities}))
     patterns = []
-    for rewording in _REWORDINGS["rewording"]:
-        said = rewording["said"]
-        if ("{entity" in said and not entities) or ("{person}" in said and not people):
+    for written, instead in _REWORDINGS:
+        if ("{entity" in written and not entities) or ("{person}" in written and not people):
             continue
+        said = with_parts(written).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         for name, some in (("entity", names), ("entity2", names), ("person", people)):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{some})s?\b)")
-        said = with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
-        patterns.append((said, rewording["as"]))
+        patterns.append((said, instead))
     return _Rewordings(patterns)
 
 
@@ -312,7 +326,7 @@ def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
 @cache
 def _ordinary_words() -> frozenset[str]:
     """The words that the reader, its rewordings and its opinions know."""
-    patterns = [rewording["said"] for rewording in _REWORDINGS["rewording"]]
+    patterns = [said for said, _ in _REWORDINGS]
     patterns += [
         entry
         for entries in _OPINIONS.model_dump(exclude={"parts", "after"}).values()
