@@ -220,6 +220,15 @@ def test_advice_names_no_fact_of_something_else(text: str) -> None:
     assert not any("may be meant" in line for line in advise(text, Vocabulary.of(catalog)).missing)
 
 
+def test_advice_keeps_a_negation_before_or() -> None:
+    assert advise("decline orders not through a purple one or a VPN", CLAIMS).read == ()
+
+
+def test_advice_gives_a_fact_no_number_of_another() -> None:
+    lines = advise("a purple 3 deductible over 500 wobbles", CLAIMS).missing
+    assert not any("above 500" in line for line in lines)
+
+
 @pytest.mark.parametrize("sign", [" ", "\n", "-", ".", "—", " -"])
 def test_many_blanks_or_signs_take_time_in_proportion(sign: str) -> None:
     some = "amount over 500" + sign * (500 // len(sign))

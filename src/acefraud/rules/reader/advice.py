@@ -218,13 +218,16 @@ def _is_cut(sentence: Sentence, part: Part, chunk: tuple[int, int]) -> bool:
     """Whether unread words that touch a part may turn it into something else: "the total | is over 3000"."""
     (start, end, condition), (first, last) = part, chunk
     is_before = last <= start
-    if not _LOOSE.issuperset(sentence.said(last, start) if is_before else sentence.said(end, first)):
+    between = sentence.said(last, start) if is_before else sentence.said(end, first)
+    if is_before and sentence.has_word(first, last, *_NEGATIONS) and (_LOOSE | {"or", "nor"}).issuperset(between):
+        return True  # "not through a purple one | or a VPN"
+    if not _LOOSE.issuperset(between):
         return False
     tests = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and not HISTORY_NAME.fullmatch(leaf.fact)]
     is_number = any(isinstance(leaf.value, float) and leaf.fact not in TIME_FACTS for leaf in tests)
     is_turned = sentence.has_word(first, last, *_TURNING) and sentence.said(first, last) != ("either",)
     is_turned = is_turned and (is_before or is_number or sentence.is_word(first, "else", "other", "than"))
-    if is_turned or (is_before and sentence.has_word(first, last, *_NEGATIONS)):
+    if is_turned:
         return True
     nearby = range(first, last)
     others = (fact.name for at in nearby for fact, _ in sentence.facts(at, "category"))
@@ -389,9 +392,16 @@ def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
             is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
             names += [each.fact for each in meant if is_clear]
         named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
+    counts = [at for at in nearby if sentence.tokens[at].kind is Kind.NUMBER and not sentence.is_one_of(at + 1, HOURS)]
+    has_two = len(counts) > 1 and not sentence.has_word(start, end, "between", "to")  # of which is which said?
     for name, place in named.items():
         fact, near = vocabulary.facts[name], sorted(nearby, key=lambda at: abs(at - place))
-        limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
+        limits = [
+            bound(name)
+            for at in near
+            for bound, _ in bounds(sentence, at, fact)
+            if fact.kind == "number" and not has_two
+        ]
         values = [value[0] for at in near if (value := sentence.value(fact, at))]
         limits += [among(name, [value]) for value in values if said & _BOUNDING <= {*value.split()}]
         limits = [Condition.of(Test(name, Op.MISSING))] if said & words("unknown") else limits
