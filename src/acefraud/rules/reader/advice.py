@@ -15,10 +15,21 @@ from acefraud.rules.english import say
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, TIME_FACTS
 from acefraud.rules.reader.grammar import is_impossible, tests_at
 from acefraud.rules.reader.history_phrases import windows_said
-from acefraud.rules.reader.quantities import among, bounds, comparators, figures, numbers
+from acefraud.rules.reader.quantities import among, bounds, comparators, figures, near_limits, numbers
 from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, is_too_long, read_rule
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import DETERMINERS, FILLERS, PEOPLE, TRANSACTIONS, Kind, PhraseList, tokens_of, words
+from acefraud.rules.reader.tokens import (
+    CURRENCIES,
+    DETERMINERS,
+    FILLERS,
+    PEOPLE,
+    TRANSACTIONS,
+    Kind,
+    PhraseList,
+    currencies_of,
+    tokens_of,
+    words,
+)
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
@@ -96,6 +107,8 @@ def advise(text: str, vocabulary: Vocabulary) -> Advice:
         return Advice(suggestions=tuple(Suggestion(way, rule.spares) for way in instead))
     plain, _ = without_noise(text, vocabulary)
     sentence = Sentence(respelt(tokens_of(plain), vocabulary), vocabulary)
+    if reasons := tuple(_never_read(sentence)):
+        return Advice(unread=rule.not_understood, missing=reasons)
     asked = _asked(sentence)
     if rule.readings:
         ways = rule.readings[:MOST_SUGGESTIONS]
@@ -181,7 +194,7 @@ def _is_as_said(sentence: Sentence, part: Part, windows: set[float], asked: _Ask
     if any(sentence.facts(at, "category", "number") for at in range(start, end)):
         return True
     limits = [token for token in sentence.tokens[start:end] if token.kind is Kind.NUMBER]
-    is_money = any(token.is_money for token in limits) or sentence.is_one_of(end, words("currencies"))
+    is_money = any(token.is_money for token in limits) or sentence.is_one_of(end, CURRENCIES)
     if condition.facts == {"amount"} and not is_money:  # "more than 3 (users)", "4k (in 24 hours)"
         following = sentence.token(end) if end not in asked.places else None
         goes_on = following is not None and following.kind is Kind.WORD and following.text not in _AFTER_AMOUNT
@@ -205,13 +218,16 @@ def _is_cut(sentence: Sentence, part: Part, chunk: tuple[int, int]) -> bool:
     """Whether unread words that touch a part may turn it into something else: "the total | is over 3000"."""
     (start, end, condition), (first, last) = part, chunk
     is_before = last <= start
-    if not _LOOSE.issuperset(sentence.said(last, start) if is_before else sentence.said(end, first)):
+    between = sentence.said(last, start) if is_before else sentence.said(end, first)
+    if is_before and sentence.has_word(first, last, *_NEGATIONS) and (_LOOSE | {"or", "nor"}).issuperset(between):
+        return True  # "not through a purple one | or a VPN"
+    if not _LOOSE.issuperset(between):
         return False
     tests = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and not HISTORY_NAME.fullmatch(leaf.fact)]
     is_number = any(isinstance(leaf.value, float) and leaf.fact not in TIME_FACTS for leaf in tests)
     is_turned = sentence.has_word(first, last, *_TURNING) and sentence.said(first, last) != ("either",)
     is_turned = is_turned and (is_before or is_number or sentence.is_word(first, "else", "other", "than"))
-    if is_turned or (is_before and sentence.has_word(first, last, *_NEGATIONS)):
+    if is_turned:
         return True
     nearby = range(first, last)
     others = (fact.name for at in nearby for fact, _ in sentence.facts(at, "category"))
@@ -261,6 +277,16 @@ _SHORTEST = 3
 """Letters of a word in lower case that may be a value; words of a part that is more than a remark."""
 _NEGATIONS = ("no", "not", "without", "never", "neither", "nor", "nobody")
 _DENIALS = (*_NEGATIONS, "unless", "except", "but", "otherwise", "only")
+
+
+def _never_read(sentence: Sentence) -> Iterator[str]:
+    """Why no part of a sentence is offered: what is left of it would say more than was meant."""
+    if len(currencies_of(sentence.tokens)) > 1:
+        yield "A rule compares amounts in one currency: say a rule for each, with the currency if a column tells it."
+    for at in range(len(sentence.tokens)):
+        for after in near_limits(sentence, at):
+            said = " ".join(sentence.shown(at, after))
+            yield f"'{said}' leaves one limit open: say both, as in 'between 450 and 500'."
 
 
 def _missing(sentence: Sentence, unread: Chunks, rule: ReadRule, asked: _Asked) -> Iterator[str]:
@@ -360,14 +386,22 @@ def _examples(sentence: Sentence, start: int, end: int) -> Iterator[str]:
         names += [name for name, fact in vocabulary.facts.items() if fact.words[:1] == (word,) and said > {*fact.words}]
         is_age = not _is_counted(sentence, at) and word not in _NOT_SHOWN | PEOPLE
         for age in vocabulary.ages if is_age else ():
-            names += [age.fact for told in (*age.age_of, *age.since, *age.did) if told[:1] == (word,)]
+            names += [age.fact for told in (*age.since, *age.did) if told[:1] == (word,)]
+            names += [age.fact for _ in sentence.matches(at, age.age_of, exact=True)]
         for meant, after in sentence.matches(at, vocabulary.values, exact=True):
             is_clear = after > at + 1 and not sentence.is_one_of(after - 1, PEOPLE)  # "policy holder" is no value
             names += [each.fact for each in meant if is_clear]
         named = {name: at for name in names if name not in odd and name.lower() not in HOURS} | named
+    counts = [at for at in nearby if sentence.tokens[at].kind is Kind.NUMBER and not sentence.is_one_of(at + 1, HOURS)]
+    has_two = len(counts) > 1 and not sentence.has_word(start, end, "between", "to")  # of which is which said?
     for name, place in named.items():
         fact, near = vocabulary.facts[name], sorted(nearby, key=lambda at: abs(at - place))
-        limits = [bound(name) for at in near for bound, _ in bounds(sentence, at, fact) if fact.kind == "number"]
+        limits = [
+            bound(name)
+            for at in near
+            for bound, _ in bounds(sentence, at, fact)
+            if fact.kind == "number" and not has_two
+        ]
         values = [value[0] for at in near if (value := sentence.value(fact, at))]
         limits += [among(name, [value]) for value in values if said & _BOUNDING <= {*value.split()}]
         limits = [Condition.of(Test(name, Op.MISSING))] if said & words("unknown") else limits
@@ -380,7 +414,8 @@ def _past_fact(sentence: Sentence, start: int, end: int) -> str:
     counted = {name for name, at in entities if start <= at < end and _is_counted(sentence, at)}
     entities.sort(key=lambda entity: not start <= entity[1] < end)
     known = set(sentence.vocabulary.entities.values())
-    owners = [name for name, _ in entities if name not in counted] or [*known] * (len(known) == 1)
+    strangers = [at for at in range(start, end) if sentence.is_one_of(at, _ENTITY_NOUNS) and not sentence.entity(at)]
+    owners = [name for name, _ in entities if name not in counted] or [*known] * (len(known) == 1 and not strangers)
     if not owners or len(counted) > 1:
         return ""
     units = {figure.unit for at in range(start, end) for figure, _ in figures(sentence, at)}

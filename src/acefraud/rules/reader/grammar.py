@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from acefraud.core.comparison import ORDERED, Op, Test
-from acefraud.core.condition import AnyOf, Condition
+from acefraud.core.condition import MOST_LEAVES, AnyOf, Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, TIME_FACTS
 from acefraud.rules.reader.history_phrases import history_tests, last_event_tests, new_pair_tests
 from acefraud.rules.reader.joints import (
@@ -108,6 +108,8 @@ class Grammar:
         for cut in self._cuts(0, 0):
             after = self._sentence.tokens[cut.end :]
             if not all(token.kind is Kind.SIGN and token.text in ".!?;,:-–—" for token in after):
+                continue
+            if sum(len(test.condition.leaves) for test in cut.tests) > MOST_LEAVES:
                 continue
             cost = cut.cost, len(cut.tests)
             condition = None if may_be_a_choice(cut.tests, as_object=self._as_object) else folded(cut.tests)

@@ -690,7 +690,7 @@ def _distance_first(sentence: Sentence, at: int) -> Tests:
     """ "the distance from the card's last place is above 500 km", "more than 500 km from the card's last place" """
     for word, unit in (("distance", "km"), ("speed", "kmh")):
         for start in sentence.after(sentence.skipped(at), word):
-            for entity, after in _owners_of(sentence, start):
+            for entity, after in _owner_after(sentence, start):
                 if (fact := _from_last(sentence, entity, unit)) is not None:
                     yield from _is_bounded(sentence, fact, _after_place(sentence, after))
     for bound, end in bounds(sentence, at, _DISTANCE):
@@ -715,14 +715,10 @@ def _since_last(sentence: Sentence, at: int) -> Tests:
         for bound, end in bounds(sentence, at, Fact("", "number", measure)):
             start = end + sentence.is_word(end, "away", "off")
             is_from = sentence.tokens[end - 1].text in signs and sentence.is_word(start, "from", "since")
-            for entity, after in _owners_of(sentence, start + 1) if is_from else ():
+            for entity, after in _owner_after(sentence, start + 1) if is_from else ():
                 final = _last_transaction(sentence, after) or sentence.past(after, *_LAST_PLACE)
                 if (fact := _from_last(sentence, entity, unit)) is not None and final > after:
                     yield bound(fact.name), final
-
-
-def _owners_of(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
-    return sentence.owner(sentence.skipped(at, BELONGS))
 
 
 def _from_last(sentence: Sentence, entity: str, unit: str) -> Fact | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -40,6 +40,9 @@ class JoinedTest:
     """Whether that stands before a noun: then a noun after "and" may be denied as well."""
     denies_presence: bool = False
     """Whether it says "without" or "no": what follows at once belongs to the case, if it is a time or a number."""
+    is_outside: bool = False
+    """Whether it says "outside": a mere code after "and" may be excluded as well, as in "outside the US and EUR"."""
+    is_code: bool = False
     is_group: bool = False
     """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
     is_correlated: bool = False
@@ -80,6 +83,8 @@ def joined_test(
         is_negated=negated,
         denies_noun=negated and _denies_noun(sentence, start),
         denies_presence=negated and sentence.is_word(sentence.skipped(start), "without", "no"),
+        is_outside=sentence.is_word(sentence.skipped(start), "outside"),
+        is_code=end == start + 1 and sentence.shown(start, end)[0].isupper() and bool(_category_of(condition)),
         is_group=_is_group(sentence, start, end, condition),
         is_correlated=sentence.has_word(start, min(end, start + 3), "either", "neither"),
         is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
@@ -110,7 +115,7 @@ def _denies_noun(sentence: Sentence, start: int) -> bool:
 def _is_group(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
     """Whether a test names a group: it begins with "payments" or ends with "VIPs"."""
     first = sentence.skipped(start)
-    if _is_plural(sentence, first, _GROUPS):
+    if sentence.is_plural(first, _GROUPS):
         return True
     if sentence.has_word(start, end, "no", "not", "without", "never"):
         return False
@@ -121,15 +126,7 @@ def _is_group(sentence: Sentence, start: int, end: int, condition: Condition) ->
     while last > first and sentence.tokens[last].kind is not Kind.WORD:
         last -= 1
     plain = all(isinstance(leaf, Test) and not isinstance(leaf.value, float) for leaf in condition.leaves)
-    return plain and _is_plural(sentence, last)
-
-
-def _is_plural(sentence: Sentence, at: int, nouns: Collection[str] | None = None) -> bool:
-    token = sentence.token(at)
-    if token is None or token.kind is not Kind.WORD or (nouns is not None and token.text not in nouns):
-        return False
-    shown = token.shown.lower()
-    return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
+    return plain and sentence.is_plural(last)
 
 
 def _is_past(condition: Condition) -> bool:
@@ -175,15 +172,17 @@ def _may_belong_to_a_part(first: JoinedTest, second: JoinedTest) -> bool:
     is_list = second.joint in _COMMAS and not second.is_negated
     denies_time = first.is_negated and first.condition.facts <= TIME_FACTS and _is_time(second)
     follows = second.joint in (Joint.NEXT, Joint.WITH) and not second.is_clause
-    if is_list and (category := _category_of(first)):
-        return category == _category_of(second)
+    if first.is_outside and second.is_code and second.joint is not Joint.OR:
+        return True
+    if is_list and (category := _category_of(first.condition)):
+        return category == _category_of(second.condition)
     return follows and (first.is_correlated or denies_time)
 
 
-def _category_of(test: JoinedTest) -> str:
+def _category_of(condition: Condition) -> str:
     """The category that a test compares with values; empty if it is another test."""
-    leaves = [leaf for leaf in test.condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, str | tuple)]
-    return leaves[0].fact if len(leaves) == len(test.condition.leaves) == 1 else ""
+    leaves = [leaf for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, str | tuple)]
+    return leaves[0].fact if len(leaves) == len(condition.leaves) == 1 else ""
 
 
 def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
@@ -197,7 +196,7 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
     has_options = any(test.options for test in tests)
     unclear = _EXCEPTIONS if has_options else {*_EXCEPTIONS, Joint.NEXT}
     negated = (test.is_negated and (not has_options or later is Joint.OR) for test, later in _with_next_joint(tests))
-    if any(test.joint in unclear for test in tests) or any(negated):
+    if any(test.joint in unclear or test.is_outside for test in tests) or any(negated):
         return []
     ors: list[list[Condition]] = []
     ands: list[list[Condition]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition import Condition
+from acefraud.core.condition import MOST_LEAVES, Condition
 from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
 from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.sentence import Sentence, Tests
@@ -52,8 +52,7 @@ def _list_first(sentence: Sentence, at: int) -> Tests:
         for key, end in sentence.entity(after):
             yield _sought(key, IN_LIST, name, negated), end
         customers = {key for said, key in sentence.vocabulary.entities.items() if said[0] in _CUSTOMERS}
-        is_plural = sentence.tokens[after - 1].shown.lower().endswith("s") and not name.endswith("s")
-        if is_plural and len(customers) == 1:
+        if sentence.is_plural(after - 1) and not name.endswith("s") and len(customers) == 1:
             yield _sought(customers.pop(), IN_LIST, name, negated), after
 
 
@@ -78,7 +77,7 @@ def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
         how, then = (NAMED, after + negated) if starts is None else (STARTING, starts)
         values: list[str] = []
         then = sentence.skipped(then, ("named", "called", "=", ":", "in", "(", "one", "of", "either"))
-        while (name := sentence.name(then)) is not None:
+        while (name := sentence.name(then)) is not None and len(values) < MOST_LEAVES:
             values, end = [*values, name[0]], name[1]
             made = [_sought(key, how, value, negated) for value in values]
             yield Condition.all_of(made) if negated else Condition.any_of(made), end + sentence.is_word(end, ")")

@@ -28,8 +28,11 @@ _NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but", "age", "aged", "old
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""
+_COUNTED_NOUNS = TRANSACTIONS | words("heads")
+"""Nouns that a number may count over the name of a fact: "3 deductible claims" may be three claims."""
 _LIMITS = frozenset({"within", "to", "by", "inside", "than", "in", "not", "under", "below", "exactly", "for"})
 """Words before a multiple that make it something else than the least amount."""
+_TOGETHER = phrases("together")
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
 _LEAST_SCALE = 1e3
@@ -233,7 +236,10 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
             has_clock = any(token.kind is Kind.CLOCK for token in sentence.tokens[index : end + 1])
             if sentence.after_one_of(end, phrases("of_the_day")):  # "payments between 2 and 5 in the morning"
                 has_clock = has_clock or any(last == end for _, _, last in figure_pairs(sentence, end - 3, "and", "to"))
-            if is_amount and not counts and not has_clock:
+            of_several = sentence.is_plural(start, TRANSACTIONS)  # "payments over 500 in total"
+            is_sum = of_several and sentence.has_word(first, index, "totalling")
+            is_sum = is_sum or ((of_several or not has_subject) and any(sentence.after_one_of(end, _TOGETHER)))
+            if is_amount and not counts and not has_clock and not is_sum:
                 yield condition, end
                 yield from _further(sentence, amount, condition, end)
         for condition, end in _said_of(sentence, amount, index) if has_subject or is_it else ():
@@ -297,7 +303,7 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
         for fact, end in sentence.facts(sentence.skipped(after, ("of", "different")), "number"):
             is_none = sentence.is_word(after - 1, "no", "any", "without", "some")
             fits = fact.measure is Measure.COUNT or (fact.measure is Measure.PLAIN and not is_none)
-            if fits and fact.name != "hour":
+            if fits and fact.name != "hour" and not sentence.is_plural(end, _COUNTED_NOUNS):
                 yield bound(fact.name), end
     for figure, after in figures(sentence, at) if not sentence.is_one_of(at - 1, _LIMITS | {"from", "of"}) else ():
         for fact, end in sentence.facts(after, "number"):  # "a 700 deductible"
@@ -306,7 +312,7 @@ def count_tests(sentence: Sentence, at: int) -> Tests:
                 is_plain
                 and not (figure.is_money or figure.is_percent or figure.at_least)
                 and not sentence.is_one_of(after, DETERMINERS)
-                and not sentence.is_one_of(end, TRANSACTIONS)
+                and not sentence.is_plural(end, _COUNTED_NOUNS)
             ):
                 yield Condition.of(Test(fact.name, Op.IS, figure.value)), end
     for fact, end in sentence.facts(at + 1, "category") if sentence.is_word(at, "no", "without") else ():

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition import Condition
+from acefraud.core.condition import MOST_LEAVES, Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
 from acefraud.rules.reader.sentence import Bound, Bounds, Sentence, Tests, remembered
-from acefraud.rules.reader.tokens import Kind, PhraseList, phrases, words
+from acefraud.rules.reader.tokens import CURRENCIES, Kind, PhraseList, phrases, words
 
 _ONES, _TENS = list(phrases("ones")), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
@@ -35,7 +35,6 @@ NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
 """The words of the tables above."""
-_CURRENCIES = words("currencies")
 _COMPARATORS = PhraseList.of_lists({
     "above": Op.ABOVE, "at_least": Op.AT_LEAST, "below": Op.BELOW, "at_most": Op.AT_MOST, "equal": Op.IS,
     "not_equal": Op.IS_NOT,
@@ -90,8 +89,8 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
         while sentence.is_one_of(after, _SCALES):
             factor = _SCALES[sentence.tokens[after].text]
             value, scale, after = value * factor, scale * factor, after + 1
-        names_currency = sentence.is_one_of(after, _CURRENCIES)
-        if names_currency and sentence.is_one_of(sentence.after_joint(after + 1), _CURRENCIES):
+        names_currency = sentence.is_one_of(after, CURRENCIES)
+        if names_currency and sentence.is_one_of(sentence.after_joint(after + 1), CURRENCIES):
             return  # "over 1500 EUR or USD" tells two currencies
         money = first.is_money or names_currency
         yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
@@ -99,7 +98,7 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
         yield Figure(6.0), half_dozen[0]
     elif written := _in_words(sentence, at):
         value, after = written
-        money, last = sentence.is_one_of(after, _CURRENCIES), sentence.tokens[after - 1].text
+        money, last = sentence.is_one_of(after, CURRENCIES), sentence.tokens[after - 1].text
         scale = _SCALES[last] if last in ("thousand", "million") else 1.0
         yield Figure(value, money, scale=scale), after + money
 
@@ -241,6 +240,14 @@ def or_more(sentence: Sentence, at: int) -> tuple[Op, int] | None:
     return None
 
 
+def near_limits(sentence: Sentence, at: int) -> Iterator[int]:
+    """The place after "just under", "a bit over", "just after (10 pm)", which leave the other limit open."""
+    if sentence.is_one_of(at, words("near_a_limit")):
+        yield from (after for op, after in comparators(sentence, at + 1) if op in (Op.ABOVE, Op.BELOW))
+        if sentence.is_word(at + 1, "after", "before") and any(clocks(sentence, at + 2)):
+            yield at + 2
+
+
 # --- what is said of a number ---
 
 
@@ -352,7 +359,12 @@ def _more_values(sentence: Sentence, at: int, fact: Fact, values: list[float], s
     while True:
         after = sentence.skipped(at, (",", "or", "and"))
         figure, end = next(iter(figures(sentence, after)), (None, at)) if after > at else (None, at)
-        if figure is None or (value := value_for(figure, fact)) is None or figure.at_least:
+        if (
+            figure is None
+            or (value := value_for(figure, fact)) is None
+            or figure.at_least
+            or len(values) == MOST_LEAVES
+        ):
             return
         if or_more(sentence, end) is not None or figure.scale > scale:  # "1, 2 or 3 thousand"
             return

@@ -12,14 +12,26 @@ from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
+from acefraud.rules.reader.facts import Fact
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar, tests_at
 from acefraud.rules.reader.history_phrases import windows_said
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
-from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
+from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators, near_limits
 from acefraud.rules.reader.remarks import without_remarks
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
+from acefraud.rules.reader.tokens import (
+    CURRENCIES,
+    FILLERS,
+    Kind,
+    Token,
+    Tokens,
+    currencies_of,
+    grammar_words,
+    phrases,
+    tokens_of,
+    words,
+)
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
@@ -34,7 +46,9 @@ _AFTER = words("after_verdict")
 _INSIDE = words("inside_conclusion")
 """Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
 _DENIALS = ("not", "never", "no")
+_HASTY = words("hasty")
 _ORDERS, _BEFORE_ORDER = words("orders"), words("before_order")
+_LETTING = ("let", "go", "get", "pass", "wave", "waved", "put", "send")
 _SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
 
 
@@ -55,7 +69,7 @@ class Conclusion:
 
 def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
     """Every run of words that may be the conclusion of a rule."""
-    cores = [index for index, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
+    cores = [index for index, token in enumerate(tokens) if token.kind is Kind.WORD and _is_core(tokens, index)]
     is_question = not any(token.text == "please" for token in tokens)
     while cores:
         first = last = cores.pop(0)
@@ -76,6 +90,13 @@ def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
         for shorter in dict.fromkeys(((start, last + 1), (first, last + 1))):
             if shorter != (start, end) and (conclusion := _conclusion(*shorter, said)) is not None:
                 yield conclusion
+
+
+def _is_core(tokens: Tokens, at: int) -> bool:
+    """Whether a word asks for a verdict. "Through" does so only after a verb: "let it through", "not through a VPN"."""
+    word = tokens[at].text
+    is_let = word != "through" or any(token.text in _LETTING for token in tokens[:at])
+    return word in _CORE and is_let
 
 
 def _before(tokens: Tokens, at: int) -> bool:
@@ -106,7 +127,10 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     verdicts = {_verdict(clause) for clause in clauses if any(word in _CORE for word in clause)}
     if None in verdicts or len(verdicts - {Verdict.REVIEW}) > 1:
         return None
-    denied = any(word in _DENIALS for word in words)
+    denial = next((at for at, word in enumerate(words) if word in _DENIALS), len(words))
+    denied = denial < len(words)
+    if not _HASTY.isdisjoint(words[denial:]):
+        return None  # "do not decline automatically", "must not just be approved": perhaps for another reason
     if Verdict.REVIEW in verdicts and (denied or Verdict.APPROVE in verdicts):
         return None  # "to be reviewed, not declined", "is fine, put it in the queue"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
@@ -154,12 +178,16 @@ _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 """Words that open a question, if a question mark ends it."""
-_CURRENCIES = words("currencies")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
+_HOURS_BETWEEN = re.compile(r"\bhour (?:not )?between (\d\d?) and (\d\d?)\b", re.IGNORECASE)
+_MOST_CURRENCIES = 3
+"""Currencies that are named where a rule has another one."""
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
+_MOST_REPEATED, _MOST_TIMES = 60, 8
+"""Words in a text, and how often each is said, from which on it says the same again and again."""
 _MOST_SIGNS = 3_000
 """Letters and other signs in a rule, likewise."""
 
@@ -241,7 +269,10 @@ def _read_plain(text: str, vocabulary: Vocabulary, *, always: bool, glosses: set
 
 def is_too_long(text: str) -> bool:
     """Whether a text is a note rather than a rule. Patterns are matched only on what is not: some take long on more."""
-    return len(text) > _MOST_SIGNS or (len(text) > _LONGEST and len(tokens_of(text)) > _LONGEST)
+    if len(text) > _MOST_SIGNS or len(text) <= _LONGEST:
+        return len(text) > _MOST_SIGNS
+    said = [token.text for token in tokens_of(text)]
+    return len(said) > _LONGEST or len(said) > max(_MOST_REPEATED, len(set(said)) * _MOST_TIMES)
 
 
 def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
@@ -260,17 +291,28 @@ def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
             noun = fact.name if known is None else re.sub(r" in the last \d+ \w+", "", known.noun)
             period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
             assumed.append(f"No period was said for '{noun}': the longest that is kept, {period}, was taken.")
-    if any(token.is_money or token.text in _CURRENCIES for token in sentence.tokens):
-        columns = [name for name, fact in sentence.vocabulary.facts.items() if _is_currency(name, fact.kind)]
-        untested = [name for name in columns if name not in condition.facts]
+    codes = currencies_of(sentence.tokens)
+    if codes or any(token.text in CURRENCIES for token in sentence.tokens):
         assumed += [
-            f"Amounts in any currency are meant: to test `{name}` too, say it, as in 'in EUR'." for name in untested
+            told for fact in sentence.vocabulary.facts.values() if (told := _of_currency(fact, codes, condition))
         ]
     return tuple(assumed)
 
 
-def _is_currency(name: str, kind: str) -> bool:
-    return kind == "category" and name.lower().removesuffix("_code").endswith("currency")
+def _of_currency(fact: Fact, codes: Sequence[str], condition: Condition) -> str:
+    """What a fact tells of the currency of amounts, where a rule names one: its values, or its own name."""
+    said = "".join(codes)
+    if fact.kind == "category" and fact.name.lower().removesuffix("_code").endswith("currency"):
+        if fact.name in condition.facts:
+            return ""
+        if said and fact.values and said not in map(str.upper, fact.values):
+            others = ", ".join(fact.values[:_MOST_CURRENCIES])
+            return f"No amount at hand is in {said}: `{fact.name}` is {others}. The figure was taken as it is."
+        return f"Amounts in any currency are meant: to test `{fact.name}` too, say it, as in 'in EUR'."
+    own = [word.upper() for word in fact.words if CURRENCIES.get(word) == word.upper()]
+    if said and own and fact.name in condition.facts and said not in own:
+        return f"`{fact.name}` is in {own[0]}, not in {said}: the figure was taken as it is."
+    return ""
 
 
 def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> ReadRule:
@@ -452,11 +494,15 @@ def _furthest(text: str, sentence: Sentence) -> int:
 def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
+    if len(codes := currencies_of(tokens)) > 1:
+        return [f"amounts in {' and '.join(codes)}"]
     for index in range(len(tokens)):
         for end in sentence.after_one_of(index, phrases("not_honoured")):
             if sentence.matches(end - 1, vocabulary.values, exact=True) and sentence.is_word(end - 1, "all"):
                 continue  # "not all perils"
-            return [" ".join(token.shown for token in tokens[index:end])]
+            return [" ".join(sentence.shown(index, end))]
+        for end in near_limits(sentence, index):
+            return [" ".join(sentence.shown(index, end))]
     odd = [place for place, token in enumerate(tokens) if not _is_known(token, vocabulary)]
     names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)} if odd else set()
     return [tokens[place].shown for place in odd if tokens[place].kind is Kind.FACT or place not in names]
@@ -510,6 +556,8 @@ def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
         condition = Condition.parse(written)
     except ValueError:
         return None
+    if any(int(hours[1]) > int(hours[2]) for hours in _HOURS_BETWEEN.finditer(written)):
+        return None  # over midnight, which is how hours are read in words
     lower = vocabulary.lower_names
     renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
 

@@ -48,9 +48,9 @@ def remembered(read: Callable[[Sentence, int], Iterable[T]]) -> Callable[[Senten
     @wraps(read)
     def once(sentence: Sentence, at: int) -> list[T]:
         known = sentence.memory[read]
-        if at not in known:
-            known[at] = list(read(sentence, at))
-        return known[at]
+        if (found := known.get(at)) is None:
+            found = known[at] = list(read(sentence, at))
+        return found
 
     return once
 
@@ -87,7 +87,7 @@ class Sentence:
 
     def shown(self, start: int, end: int) -> Words:
         """The words between two places as they were written."""
-        return tuple(token.shown for token in self.tokens[start:end])
+        return tuple({token.start: token.shown for token in self.tokens[start:end]}.values())
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
@@ -101,6 +101,14 @@ class Sentence:
         """Whether a word of a list stands here that is not a value of a category."""
         return self.is_one_of(at, some) and (self.tokens[at].text,) not in self.vocabulary.values
 
+    def is_plural(self, at: int, nouns: Collection[str] | None = None) -> bool:
+        """Whether a noun in the plural stands here, and one of these if they are given."""
+        token = self.token(at)
+        if token is None or token.kind is not Kind.WORD or (nouns is not None and token.text not in nouns):
+            return False
+        shown = token.shown.lower()
+        return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
+
     def has_word(self, start: int, end: int, *some: str) -> bool:
         """Whether one of these words stands between two places."""
         words = self.words
@@ -112,8 +120,9 @@ class Sentence:
 
     def after_one_of(self, at: int, phrases: PhraseList[Any]) -> list[int]:
         """The place after each phrase of a list that stands here."""
-        found = self.meanings(at, phrases)
-        return [end for _, end in found] if found else []
+        index, words = phrases.by_first_word, self.words
+        found = index.get(words[at], index[None]) if at < len(words) else index[None]
+        return [end for said, _ in found if words[at : (end := at + len(said))] == said] if found else []
 
     def past(self, at: int, *phrases: str) -> int:
         """The place after the first of these phrases that stands here; the same place if none does."""
@@ -129,10 +138,20 @@ class Sentence:
 
     def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
         """The place after the words of a list that stand here."""
+        if some is DETERMINERS:
+            return self._after_determiners[at] if at < len(self.words) else at
         words = self.words
         while at < len(words) and words[at] in some:
             at += 1
         return at
+
+    @cached_property
+    def _after_determiners(self) -> list[int]:
+        """For each place the next one where no determiner stands."""
+        after = [len(self.words)]
+        for at in reversed(range(len(self.words))):
+            after.append(after[-1] if self.words[at] in DETERMINERS else at)
+        return after[:0:-1]
 
     def after_be(self, at: int) -> list[int]:
         """The places where what is said of a subject may begin: after "is", "that is", "stays" and the like."""

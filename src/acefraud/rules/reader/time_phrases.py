@@ -24,7 +24,17 @@ from acefraud.rules.reader.quantities import (
     value_for,
 )
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, PhraseList, Words, phrases, words
+from acefraud.rules.reader.tokens import (
+    CURRENCIES,
+    DETERMINERS,
+    PEOPLE,
+    TRANSACTIONS,
+    Kind,
+    PhraseList,
+    Words,
+    phrases,
+    words,
+)
 from acefraud.rules.reader.vocabulary import AgeWords
 
 _WEEKDAYS = {name.lower(): name for name in day_name if name}
@@ -40,7 +50,7 @@ _PARTS = {
 _PART_NAMES = PhraseList({part: part for part in _PARTS} | dict.fromkeys(_NIGHT, "night"))
 _WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 24.0), "night": (18.0, 9.0)}
 """Hours that may be meant with such a part."""
-_BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
+_BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | CURRENCIES.keys()
 _RANGES = PhraseList({"between": ("and",), "from": ("to", "until", "till"), "": ("to", "until")})
 """What opens a range of times, and what stands between its ends."""
 _BEFORE_CLOCK = PhraseList.of_lists(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from acefraud.support.package_data import read_package_toml
@@ -18,6 +19,10 @@ _LONGEST = 12
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
 _FORMS = read_package_toml("acefraud.rules.reader", "forms.toml", dict[str, dict[str, str]])
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
+
+
+CURRENCIES = _FORMS["currencies"]
+"""The signs and names of currencies, with their codes."""
 
 
 class PhraseTable(dict[Words, T]):
@@ -81,13 +86,13 @@ def grammar_words() -> frozenset[str]:
     >>> "exceed" in grammar_words(), "nervous" in grammar_words()
     (True, False)
     """
-    return _words_of("grammar", "verdicts", "tests")
+    return _words_of("grammar", "verdicts", "tests").union(CURRENCIES)
 
 
 @cache
 def words_of_tests() -> frozenset[str]:
     """Those of them that may stand in a test, or between two tests."""
-    return _words_of("grammar", "tests")
+    return _words_of("grammar", "tests").union(CURRENCIES)
 
 
 def _words_of(*tables: str) -> frozenset[str]:
@@ -113,6 +118,7 @@ _TOKEN = re.compile(
     | (?P<number>(?!\d(?-i:DS2?|FA)\b)(?:(?<!\w)-)?(?:{_NUMBER})(?:e[-+]?\d+)?)
       (?P<suffix>\s?%|\s?percent\b|(?:k|m|x|h|hrs?|d|mins?|st|nd|rd|th)\b)?
       (?P<plus>\+)?
+      (?:\s?(?P<sign_after>[$€£¥₹])(?!\s?\d))?
     | (?P<sign>->|=>|→|⇒|>=|=<|<=|≥|≤|!=|<>|==>?|&&|\|\||[-–—]>|[><=()&+*,;:.?!/|]|[-–—](?=\s|$)|(?<=\d)[-–—](?=\d))
     | (?P<odd>[~^±≈\\])
     | (?P<word>km/h|[^\W\d]\w*(?:['’]\w+)*|\w+)
@@ -121,7 +127,7 @@ _TOKEN = re.compile(
 )
 
 
-_OF_NUMBERS = ("number", "suffix", "plus")
+_OF_NUMBERS = ("number", "suffix", "plus", "sign_after")
 _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
@@ -143,10 +149,16 @@ class Token:
     """As it was written."""
     value: float = 0.0
     """Of a number; of a time of day in hours."""
-    is_money: bool = False
+    currency: str = ""
+    """The one whose sign stands before a number."""
     is_percent: bool = False
     at_least: bool = False
     """Whether a plus follows the number, as in "5+"."""
+
+    @property
+    def is_money(self) -> bool:
+        """Whether a currency stands before a number."""
+        return bool(self.currency)
 
 
 Tokens = Sequence[Token]
@@ -161,12 +173,12 @@ def tokens_of(text: str) -> list[Token]:
     [(20.0, True), (2000.0, False)]
     """
     tokens: list[Token] = []
-    is_money = False
+    currency = ""
     for match in _TOKEN.finditer(text.replace("’", "'").replace("‘", "'")):
         kind = match.lastgroup
         if kind != "money":
-            tokens += _number(match, is_money) if kind in _OF_NUMBERS else _other(match, kind)
-        is_money = kind == "money"
+            tokens += _number(match, currency) if kind in _OF_NUMBERS else _other(match, kind)
+        currency = CURRENCIES[match["money"].lower()] if kind == "money" else ""
     return tokens
 
 
@@ -174,7 +186,7 @@ _TOO_LARGE = 1e30
 """Figures from here on are no numbers of a rule: years of them would not be finite."""
 
 
-def _number(match: re.Match[str], is_money: bool) -> list[Token]:
+def _number(match: re.Match[str], currency: str) -> list[Token]:
     start, end = match.span()
     if _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
         return [Token(Kind.WORD, match[0], start, end, match[0])]
@@ -186,8 +198,9 @@ def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     if not value < _TOO_LARGE:
         return [Token(Kind.WORD, match[0], start, end, match[0])]
     text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
+    currency = CURRENCIES[match["sign_after"]] if match["sign_after"] else currency
     is_percent, at_least = suffix in ("%", "percent"), bool(match["plus"])
-    figure = Token(Kind.NUMBER, text, start, end, match[0], value, is_money, is_percent, at_least)
+    figure = Token(Kind.NUMBER, text, start, end, match[0], value, currency, is_percent, at_least)
     return [figure, Token(Kind.WORD, _SUFFIXES[suffix], end, end, suffix)] if suffix in _SUFFIXES else [figure]
 
 
@@ -237,6 +250,24 @@ def singular(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
+
+
+@cache
+def _ends_of_numbers() -> frozenset[str]:
+    return words("ones") | words("tens") | {"hundred", "thousand", "million", "k", "grand"}
+
+
+def currencies_of(tokens: Tokens) -> tuple[str, ...]:
+    """The currencies of the amounts in a sentence.
+
+    >>> currencies_of(tokens_of("over $500 or four hundred euros, in GBP"))
+    ('USD', 'EUR')
+    """
+    found = [token.currency for token in tokens if token.currency]
+    for token, following in pairwise(tokens):
+        is_number = token.kind is Kind.NUMBER or token.text in _ends_of_numbers()
+        found += [CURRENCIES[following.text]] if is_number and following.text in CURRENCIES else []
+    return tuple(dict.fromkeys(found))
 
 
 def _hours(text: str) -> float:

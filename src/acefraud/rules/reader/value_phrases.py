@@ -266,7 +266,9 @@ def band_tests(sentence: Sentence, at: int) -> Tests:
         fact = sentence.vocabulary.facts[name]
         yield from _days_after(sentence, fact, at)
         for condition, after in _said_of_bands(sentence, at, fact, counted=True):  # "at least 2 past claims"
-            yield from ((condition, end) for named, end in sentence.facts(after, "category") if named.name == name)
+            for named, end in sentence.facts(after, "category"):
+                if named.name == name and not sentence.is_plural(end, _HEADS):  # "3 driver rating claims"
+                    yield condition, end
         yield from _is_old(sentence, fact, at)
         yield from _is_worth(sentence, fact, at)
 

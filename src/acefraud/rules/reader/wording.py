@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
+from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Hamming
 
@@ -36,6 +38,8 @@ _SOME = (
 )
 _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 """Names and values, which stay as they are."""
+_REPEATED = re.compile(rf"{_QUOTED.pattern}|([\W_])\1{{2,}}")
+"""A sign three times or more, outside of quotes: patterns that look for blanks take long on many."""
 _SHORTEST_RESPELT = 5
 """Letters of an ordinary word that is recognised if it is misspelt."""
 _QUOTES = "`\"“'"
@@ -55,7 +59,7 @@ _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
 MOST = 5
-_LEAST_LIKENESS = 72.0
+_LEAST_LIKENESS = 75.0
 _SHORTEST = 3
 """Letters of a word that may be meant by one with a letter wrong."""
 
@@ -65,9 +69,19 @@ _SHORTEST = 3
 
 def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
     """The text without greetings, numbers of items and "without exception", and whether that was there."""
-    plain = reworded(_ENUMERATED.sub("", with_known_words(text, vocabulary)), frozenset(vocabulary.entities))
+    plain = _ENUMERATED.sub("", with_known_words(squeezed(text), vocabulary))
+    plain = reworded(plain, frozenset(vocabulary.entities))
     strict = _WITHOUT_EXCEPTION.sub(" ", plain)
     return with_plain_verdicts(strict, vocabulary), strict != plain
+
+
+def squeezed(text: str) -> str:
+    """The text with two of each blank or other sign that it has three times or more in a row, outside of quotes.
+
+    >>> squeezed('amount    over 500 ------ "a    b"')
+    'amount  over 500 -- "a    b"'
+    """
+    return _REPEATED.sub(lambda run: run[0] if run[1] is None else 2 * run[1], text)
 
 
 def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
@@ -82,7 +96,21 @@ def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     return _GLOSS.sub(dropped, text), names
 
 
-_REWORDINGS = read_package_toml("acefraud.rules.reader", "rewordings.toml", dict[str, tuple[dict[str, str], ...]])
+class _Rewording(BaseModel, extra="forbid"):
+    """An entry of ``rewordings.toml``, which explains it."""
+
+    said: str | tuple[str, ...]
+    instead: str = Field(alias="as")
+
+
+_REWORDINGS = [
+    (said, entry.instead)
+    for entry in read_package_toml(
+        "acefraud.rules.reader", "rewordings.toml", dict[Literal["rewording"], tuple[_Rewording, ...]]
+    )["rewording"]
+    for said in ((entry.said,) if isinstance(entry.said, str) else entry.said)
+]
+"""What is said, as a pattern, and what is said instead."""
 
 
 def reworded(text: str, entities: frozenset[Words]) -> str:
@@ -112,15 +140,25 @@ class _Rewordings:
     def __init__(self, made: Iterable[tuple[str, str]]) -> None:
         self._made = [(re.compile(said, re.IGNORECASE), instead, _cues(said)) for said, instead in made]
         self._cues: dict[str, set[str]] = {}  # by the letters they begin with
-        for cue in {cue for _, _, cues in self._made for some in cues for cue in some}:
-            self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
+        self._by_cue: dict[str, set[int]] = {}  # the patterns of which one of some cues must be said, by each of these
+        for place, (_, _, cues) in enumerate(self._made):
+            for cue in max(cues, key=_least_length, default=("",)):
+                self._by_cue.setdefault(cue, set()).add(place)
+            for cue in {cue for some in cues for cue in some}:
+                self._cues.setdefault(cue[:_OPENING] if len(cue) >= _OPENING else "", set()).add(cue)
 
     def applied(self, text: str, replacement: Callable[[str], str | Callable[[re.Match[str]], str]] = str) -> str:
         """The text after every rewording. `replacement` makes what is put in from what a rewording says instead."""
-        said = self._said(text)
-        for pattern, instead, cues in self._made:
-            if not any(map(said.isdisjoint, cues)) and (changed := pattern.sub(replacement(instead), text)) != text:
-                text, said = changed, self._said(changed)
+        said, start = self._said(text), 0
+        while start < len(self._made):
+            places = sorted(set().union(*(self._by_cue.get(cue, ()) for cue in ("", *said))))
+            for place in places[bisect_left(places, start) :]:
+                pattern, instead, cues = self._made[place]
+                if not any(map(said.isdisjoint, cues)) and (changed := pattern.sub(replacement(instead), text)) != text:
+                    text, said, start = changed, self._said(changed), place + 1
+                    break
+            else:
+                break
         return text
 
     def _said(self, text: str) -> set[str]:
@@ -170,14 +208,13 @@ def _rewordings(entities: frozenset[Words]) -> _Rewordings:
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
     people = "|".join(sorted(words("same_customer") & {" ".join(name) for name in entities}))
     patterns = []
-    for rewording in _REWORDINGS["rewording"]:
-        said = rewording["said"]
-        if ("{entity" in said and not entities) or ("{person}" in said and not people):
+    for written, instead in _REWORDINGS:
+        if ("{entity" in written and not entities) or ("{person}" in written and not people):
             continue
+        said = with_parts(written).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         for name, some in (("entity", names), ("entity2", names), ("person", people)):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{some})s?\b)")
-        said = with_parts(said).replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
-        patterns.append((said, rewording["as"]))
+        patterns.append((said, instead))
     return _Rewordings(patterns)
 
 
@@ -289,7 +326,7 @@ def _after_verdict(text: str, vocabulary: Vocabulary) -> str:
 @cache
 def _ordinary_words() -> frozenset[str]:
     """The words that the reader, its rewordings and its opinions know."""
-    patterns = [rewording["said"] for rewording in _REWORDINGS["rewording"]]
+    patterns = [said for said, _ in _REWORDINGS]
     patterns += [
         entry
         for entries in _OPINIONS.model_dump(exclude={"parts", "after"}).values()
@@ -332,11 +369,12 @@ def _is_misspelt(word: str, meant: str) -> bool:
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
     """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
-    known = vocabulary.known_words | words("not_misspelt")
+    known, never = vocabulary.known_words, words("not_misspelt")
     return [
         replace(token, text=meant)
         if token.kind is Kind.WORD
-        and token.text not in known | words("not_misspelt")
+        and token.text not in known
+        and token.text not in never
         and (meant := _nearest(token.text, vocabulary))
         else token
         for token in tokens
@@ -392,20 +430,23 @@ def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MO
     called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
     likeness: dict[str, float] = {}
     for said in odd:
-        for noun, score in _alike(" ".join(said), list(called), most):
+        for noun, score in _alike(" ".join(said), list(called), most).items():
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
     by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
     return tuple(dict.fromkeys([*by_name, *_related({word for said in odd for word in said}, vocabulary)]))[:most]
 
 
-def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
+def _alike(said: str, nouns: Sequence[str], most: int) -> dict[str, float]:
     """The nouns that are written much like the words, and how much. A wrong letter is a third of a short word."""
-    for noun, score, _ in process.extract(said, nouns, scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS):
-        yield noun, score
-    for noun, _, _ in process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1):
-        if len(noun) >= _SHORTEST:
-            yield noun, _LEAST_LIKENESS
+    near = process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1)
+    alike = {noun: _LEAST_LIKENESS for noun, _, _ in near if len(noun) >= _SHORTEST}
+    close = process.extract(said, nouns, scorer=fuzz.ratio, limit=most, score_cutoff=_LEAST_LIKENESS)
+    alike |= {noun: score for noun, score, _ in close}
+    if not alike and len(said) >= _SHORTEST_RESPELT:  # "cuntry", where there is a risk of the country
+        parts = {noun: [word for word in noun.split() if len(word) >= _SHORTEST_RESPELT] for noun in nouns}
+        alike = {noun: 0.0 for noun in nouns if any(OSA.distance(said, word) == 1 for word in parts[noun])}
+    return alike
 
 
 def _has_unknown(tokens: Tokens, vocabulary: Vocabulary) -> bool:
