@@ -26,6 +26,8 @@ Words = npt.NDArray[np.uint64]
 
 FEW: Final = 8
 """Fewer transactions are looked at one by one, which is faster then."""
+FEW_ROWS: Final = 64
+"""The same for transactions that would have to be put into a table first."""
 _MOST_PLANS: Final = 1024
 _WORDS_AT_ONCE: Final = 32_768
 """Words of bit sets that are worked on together: they stay in the processor's cache."""
@@ -136,7 +138,7 @@ class ConditionIndex:
         >>> index.proven_rows([{"amount": 7.0}, {"amount": 7.0, "vpn": True}], within=0b101)
         [[0], [0, 2]]
         """
-        if len(facts) < FEW:
+        if len(facts) < FEW_ROWS:
             return [rows_in(self.match(each)[1] & within) for each in facts]
         proven = self.proven_in(FactTable(facts)) & packed([within], words_for(self._count))
         return [some.tolist() for some in rows_of_each(proven, self._count)]

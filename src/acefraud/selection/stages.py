@@ -16,7 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Source
-from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, counts_of, packed, rows_of_each, words_for
+from acefraud.core.bullet_table import (
+    FEW,
+    FEW_ROWS,
+    BulletTable,
+    Wording,
+    Words,
+    counts_of,
+    packed,
+    rows_of_each,
+    words_for,
+)
 from acefraud.core.table import FactTable
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import CachedEmbedder, whole
@@ -232,9 +242,9 @@ def quality(request: Request, context: Applicable, threshold: float) -> Passed:
 
 def passed_by(request: Request, facts: Sequence[Facts], threshold: float) -> list[Passed]:
     """Stages 1 and 2 for many transactions."""
-    if len(facts) < FEW:
+    if len(facts) < FEW_ROWS:
         return [quality(request, contextual(request, each), threshold) for each in facts]
-    at_once = max(FEW, CELLS // max(1, len(request.table)))
+    at_once = max(FEW_ROWS, CELLS // max(1, len(request.table)))
     parts = [facts[start : start + at_once] for start in range(0, len(facts), at_once)]
     return [passed for part in parts for passed in _passed_together(request, FactTable(part), threshold)]
 
