@@ -75,13 +75,13 @@ class RuleContext:
         return {flag for flag, _, _ in self.sought}.union(snooze_fact(policy.id) for policy in self.snoozed)
 
     @property
-    def facts_of_every_time(self) -> tuple[str, ...]:
-        """The time facts that transactions with a text get too."""
+    def time_facts_with_text(self) -> tuple[str, ...]:
+        """Those that transactions with a text get."""
         return (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
 
     def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
         """The transactions with these facts. What a transaction says itself stays."""
-        every, days = (*self.time_facts, *self.more_time_facts), self.facts_of_every_time
+        every, days = (*self.time_facts, *self.more_time_facts), self.time_facts_with_text
         timed = [with_own_time_facts(transaction, days if transaction.text else every) for transaction in transactions]
         if not self.looks_up:
             return timed
@@ -117,7 +117,7 @@ def columns_in_context(
     if context.looks_up:
         return Transactions.of(context.added_to(list(transactions), clock))
     rows = Transactions.of(transactions)
-    return with_time_facts(rows, context.facts_of_every_time, without_text=context.more_time_facts)
+    return with_time_facts(rows, context.time_facts_with_text, without_text=context.more_time_facts)
 
 
 def context_of(snapshot: Snapshot) -> RuleContext:
