@@ -54,7 +54,9 @@ def test_an_index_agrees_with_each_condition(given_conditions: list[Condition | 
     truths = [
         [None if condition is None else condition.truth(row) for condition in given_conditions] for row in given_rows
     ]
-    possible, proven = (unpacked(some, len(given_conditions)).tolist() for some in index.match_all(given_rows))
+    table = FactTable(given_rows)
+    sets = index.possible_in(table), index.proven_in(table)
+    possible, proven = (unpacked(some, len(given_conditions)).tolist() for some in sets)
     assert proven == [[truth is True for truth in each] for each in truths]
     assert possible == [[truth is not False for truth in each] for each in truths]
     for row, each in zip(given_rows, truths, strict=True):

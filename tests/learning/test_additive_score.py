@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from acefraud import BulletPlaybook, Condition, FactTable, Learner, SchemaMapping, Verdict, load_dataset
+from acefraud.core import bullet_table
 from acefraud.datasets.world import WorldOptions
-from acefraud.engine import score as additive_score
 from acefraud.errors import ConfigurationError
 
 DATA = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=600))
@@ -25,7 +25,8 @@ def learner() -> Learner:
 def test_it_does_not_matter_in_which_blocks_rows_are_summed(learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = learner.facts_of(DATA.test.transactions)
     whole = learner.score_facts(facts)
-    monkeypatch.setattr(additive_score, "_BLOCK", 7)
+    monkeypatch.setattr(bullet_table, "_WORDS_AT_ONCE", 9)
+    monkeypatch.setattr(bullet_table, "_CELLS_AT_ONCE", 90)
     parts = learner.score_facts(facts)
     assert parts.log_odds.tolist() == whole.log_odds.tolist()
     assert parts.cited.tolist() == whole.cited.tolist()

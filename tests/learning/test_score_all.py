@@ -17,7 +17,7 @@ from acefraud.core.bullet import Status
 from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import Case, Transaction
-from acefraud.core.transactions import Cases
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.engine.options import LearnerOptions
@@ -116,6 +116,25 @@ def test_scores_with_every_bullet_leave_none_out(made: Made) -> None:
 
 def test_nothing_to_score_is_no_score() -> None:
     assert len(Learner(BulletPlaybook()).score_all([]).probabilities) == 0
+
+
+def test_rules_about_the_time_score_rows_with_and_without_a_text_as_they_are_decided() -> None:
+    """Of the time of day a text itself says what is to be known; a transaction may state its own hour too."""
+    playbook = BulletPlaybook()
+    for text in ("hour >= 20", "night is true", 'weekday is "Sunday"', "weekend is false", "amount > 20 and hour < 9"):
+        playbook.add_bullet(f"{text}: decline", condition=Condition.parse(text))
+    times = [datetime(2025, 3, day, hour, 40, tzinfo=UTC) for day in range(1, 8) for hour in range(0, 24, 3)]
+    rows = [Transaction(id=f"t{at:%d-%H}", time=at, facts={"amount": float(at.hour)}) for at in times]
+    rows.append(Transaction(id="without a time", facts={"amount": 7.0}))
+    rows.append(Transaction(id="its own hour", time=times[0], facts={"amount": 7.0, "hour": 21.0}))
+    rows += [each.model_copy(update={"id": f"told-{each.id}", "text": "$60 purchase at night"}) for each in rows[::3]]
+    learner = Learner(playbook)
+    expected = [decision.probability for decision in asyncio.run(learner.score(rows))]
+    assert len(set(expected)) > 4
+    assert learner.score_all(rows).probabilities.tolist() == expected
+    assert learner.score_all(Transactions.of(rows)).probabilities.tolist() == expected
+    silent = [each for each in rows if not each.text]
+    assert learner.score_all(silent).probabilities.tolist() == expected[: len(silent)]
 
 
 def test_a_backtest_knows_what_rules_ask_for() -> None:

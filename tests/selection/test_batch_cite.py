@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from acefraud.core.bullet import Bullet, Evidence, Record, Status
+from acefraud.core.bullet_table import packed_flags, unpacked
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.engine.score import cited_in
 from acefraud.selection.hybrid import HybridSelector
+from acefraud.support.arrays import BoolArray
 
 NODE = "fraud_detection"
 WANTED = 10
@@ -39,6 +40,14 @@ def random_bullet(dice: random.Random, place: int) -> Bullet:
     )
 
 
+def cited_of(
+    selector: HybridSelector, bullets: list[Bullet], fired: BoolArray, wanted: int, *, revision: int = 0
+) -> BoolArray:
+    snapshot = Snapshot(revision, {each.id: each for each in bullets}, {})
+    ids = [f"t{index}" for index in range(len(fired))]
+    return unpacked(selector.cite(packed_flags(fired), ids, snapshot, node=NODE, n_bullets=wanted), len(bullets))
+
+
 def one_by_one(selector: HybridSelector, snapshot: Snapshot, rows: list[dict[str, FactValue]]) -> list[list[str]]:
     found = []
     for name, facts in zip(IDS, rows, strict=True):
@@ -61,7 +70,8 @@ def test_columns_give_what_rows_give(seed: int, explore: bool) -> None:
     table = FactTable(rows)
     fired = np.column_stack([each.condition.holds_in(table) for each in bullets if each.condition is not None])
     selector = HybridSelector(embedding_model="hashing", seed=seed, explore=explore)
-    cited = cited_in(selector, bullets, fired, base_rate, WANTED, ids=IDS, revision=snapshot.revision)
+    sets = selector.cite(packed_flags(fired), IDS, snapshot, node=NODE, n_bullets=WANTED)
+    cited = unpacked(sets, len(bullets))
     found = [sorted(bullets[at].id for at in np.flatnonzero(row)) for row in cited]
     assert found == one_by_one(selector, snapshot, rows)
     assert not (cited & ~fired).any()
@@ -100,8 +110,17 @@ def test_a_bullet_with_a_bad_record_is_not_cited_unless_it_is_pinned() -> None:
     pinned = bad.model_copy(update={"id": "pinned", "status": Status.PINNED})
     selector = HybridSelector(embedding_model="hashing", explore=False)
     fired = np.ones((2, 2), dtype=np.bool_)
-    cited = cited_in(selector, [bad, pinned], fired, 0.5, 5, ids=["t1", "t2"], revision=0)
-    assert cited.tolist() == [[False, True]] * 2
+    assert cited_of(selector, [bad, pinned], fired, 5).tolist() == [[False, True]] * 2
+
+
+@pytest.mark.parametrize("wanted", [0, 1, 3])
+@pytest.mark.parametrize("explore", [False, True])
+def test_no_more_are_cited_than_are_wanted(wanted: int, explore: bool) -> None:
+    bullets = [random_bullet(random.Random(index), index) for index in range(70)]
+    fired = np.random.default_rng(4).random((50, 70)) < 0.1
+    selector = HybridSelector(0.0, embedding_model="hashing", explore=explore)
+    cited = cited_of(selector, bullets, fired, wanted)
+    assert cited.sum(axis=1).tolist() == np.minimum(fired.sum(axis=1), wanted).tolist()
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2)])
@@ -109,8 +128,7 @@ def test_a_bullet_with_a_bad_record_is_not_cited_unless_it_is_pinned() -> None:
 def test_no_rows_and_no_bullets(shape: tuple[int, int], explore: bool) -> None:
     selector = HybridSelector(embedding_model="hashing", explore=explore)
     bullets = [random_bullet(random.Random(index), index) for index in range(shape[1])]
-    ids = [f"t{index}" for index in range(shape[0])]
-    assert cited_in(selector, bullets, np.zeros(shape, dtype=np.bool_), 0.1, 5, ids=ids, revision=0).shape == shape
+    assert cited_of(selector, bullets, np.zeros(shape, dtype=np.bool_), 5).shape == shape
 
 
 def test_with_draws_rows_with_the_same_facts_may_differ_and_ids_and_revision_make_them_the_same_again() -> None:
@@ -119,10 +137,9 @@ def test_with_draws_rows_with_the_same_facts_may_differ_and_ids_and_revision_mak
     ]
     fired = np.ones((40, 30), dtype=np.bool_)
     selector = HybridSelector(embedding_model="hashing")
-    ids = [f"t{index}" for index in range(40)]
-    first = cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=3)
+    first = cited_of(selector, bullets, fired, 5, revision=3)
     assert len(np.unique(first, axis=0)) > 1
-    assert (cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=3) == first).all()
-    assert (cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=4) != first).any()
-    without = cited_in(selector.without_draws(), bullets, fired, 0.5, 5, ids=ids, revision=3)
+    assert (cited_of(selector, bullets, fired, 5, revision=3) == first).all()
+    assert (cited_of(selector, bullets, fired, 5, revision=4) != first).any()
+    without = cited_of(selector.without_draws(), bullets, fired, 5, revision=3)
     assert len(np.unique(without, axis=0)) == 1

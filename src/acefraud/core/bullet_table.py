@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import accumulate, repeat
+from itertools import accumulate
 from operator import or_
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,13 @@ Words = npt.NDArray[np.uint64]
 
 FEW: Final = 8
 """Fewer transactions are looked at one by one, which is faster then."""
+FEW_ROWS: Final = 64
+"""The same for transactions that would have to be put into a table first."""
 _MOST_PLANS: Final = 1024
+_WORDS_AT_ONCE: Final = 32_768
+"""Words of bit sets that are worked on together: they stay in the processor's cache."""
+_CELLS_AT_ONCE: Final = 1_000_000
+"""Members of bit sets that are unpacked together."""
 _WORD: Final = np.dtype("<u8")
 
 _Placed = tuple[int, Test]
@@ -56,7 +62,6 @@ class ConditionIndex:
         self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
         self._count = len(conditions)
         self._plans: dict[tuple[object, ...], _Plan] = {}
-        self._tables: dict[tuple[object, ...], _PlanTable] = {}
 
     def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
         """The rows that are possible and the rows that are proven.
@@ -80,51 +85,51 @@ class ConditionIndex:
                 proven &= ~(1 << row)
         return possible, proven
 
-    def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
-        """What `match` says of many transactions: two tables with a row of words for each.
+    def proven_in(self, facts: FactTable) -> Words:
+        """The rows that `match` proves for each transaction of a table, as a row of words for each.
 
         >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
-        >>> possible, proven = index.match_all([{"amount": 7.0}, {"amount": 3.0, "vpn": True}])
-        >>> [f"{rows:03b}" for rows in possible[:, 0].tolist()], [f"{rows:03b}" for rows in proven[:, 0].tolist()]
-        (['111', '110'], ['001', '100'])
+        >>> proven = index.proven_in(FactTable([{"amount": 7.0}, {"amount": 3.0, "vpn": True}]))
+        >>> [f"{rows:03b}" for rows in proven[:, 0].tolist()]
+        ['001', '100']
         """
-        alike: dict[tuple[object, ...], list[int]] = {}
-        for index, each in enumerate(facts):
-            alike.setdefault((*each, *map(type, each.values())), []).append(index)
-        words = words_for(self._count)
-        possible = np.zeros((len(facts), words), dtype=_WORD)
-        proven = np.zeros((len(facts), words), dtype=_WORD)
-        alone: list[int] = []
-        for shape, places in alike.items():
-            if len(places) < FEW:  # a table would take longer to make than it saves
-                alone += places
-                continue
-            plan = self._plans.get(shape) or self._plan(shape, facts[places[0]])
-            table = self._tables.get(shape)
-            if table is None:
-                if len(self._tables) >= _MOST_PLANS:
-                    self._tables.clear()
-                table = self._tables[shape] = _PlanTable.of(plan, words)
-            passed = packed([self._all], words) & ~table.fails([facts[index] for index in places])
-            possible[places], proven[places] = passed, passed & packed([plan.closed], words)
-            if self._rich:
-                self._match_rich(facts, places, possible, proven)
-        if alone:
-            matched = [self.match(facts[index]) for index in alone]
-            possible[alone] = packed([rows for rows, _ in matched], words)
-            proven[alone] = packed([rows for _, rows in matched], words)
-        return possible, proven
+        if len(facts) < FEW:
+            return packed([self.match(each)[1] for each in facts.rows()], words_for(self._count))
+        return self._left(facts, self._unproven, self.conditioned, Condition.holds_in)
 
-    def _match_rich(
-        self, facts: Sequence[Mapping[str, FactValue]], places: Sequence[int], possible: Words, proven: Words
-    ) -> None:
-        """Correct the answers for the conditions that are not plain."""
-        table = FactTable([facts[index] for index in places])
+    def possible_in(self, facts: FactTable) -> Words:
+        """The rows that are possible for each transaction of a table, as `proven_in` gives those that are proven."""
+        return self._left(facts, self._impossible, self._all, lambda condition, table: ~condition.fails_in(table))
+
+    @cached_property
+    def _unproven(self) -> dict[str, _FactLookup]:
+        return {name: _FactLookup.of(tests, self._count, proven=True) for name, tests in self._facts.items()}
+
+    @cached_property
+    def _impossible(self) -> dict[str, _FactLookup]:
+        return {name: _FactLookup.of(tests, self._count, proven=False) for name, tests in self._facts.items()}
+
+    def _left(
+        self,
+        facts: FactTable,
+        lookups: Mapping[str, _FactLookup],
+        rows: int,
+        passes: Callable[[Condition, FactTable], BoolArray],
+    ) -> Words:
+        """What the lookups leave of some rows for each transaction. Rich conditions are asked whether they pass."""
+        words = words_for(self._count)
+        left = np.repeat(packed([rows], words), len(facts), axis=0)
+        found = [(lookup.dropped, lookup.places(name, facts)) for name, lookup in lookups.items()]
+        at_once = max(FEW, _WORDS_AT_ONCE // max(1, words))
+        for start in range(0, len(facts), at_once):
+            some = slice(start, start + at_once)
+            dropped = np.zeros_like(left[some])
+            for by_place, places in found:
+                dropped |= by_place.take(places[some], axis=0)
+            left[some] &= ~dropped
         for row, condition in self._rich.items():
-            word, bit = row // 64, np.uint64(1 << row % 64)
-            fails, holds = condition.fails_in(table), condition.holds_in(table)
-            possible[places, word] &= np.where(fails, ~bit, ~np.uint64(0))
-            proven[places, word] &= np.where(holds, ~np.uint64(0), ~bit)
+            left[:, row // 64] &= np.where(passes(condition, facts), ~np.uint64(0), ~np.uint64(1 << row % 64))
+        return left
 
     def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
         """The rows of a bit set whose condition is true, in order, for each of many transactions.
@@ -133,9 +138,9 @@ class ConditionIndex:
         >>> index.proven_rows([{"amount": 7.0}, {"amount": 7.0, "vpn": True}], within=0b101)
         [[0], [0, 2]]
         """
-        if len(facts) < FEW:
+        if len(facts) < FEW_ROWS:
             return [rows_in(self.match(each)[1] & within) for each in facts]
-        proven = self.match_all(facts)[1] & packed([within], words_for(self._count))
+        proven = self.proven_in(FactTable(facts)) & packed([within], words_for(self._count))
         return [some.tolist() for some in rows_of_each(proven, self._count)]
 
     def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
@@ -221,40 +226,45 @@ class _Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlanTable:
-    """A plan with its bit sets as rows of words, for many transactions with the same facts."""
+class _FactLookup:
+    """The rows that a value of a fact drops, for many transactions."""
 
-    always: Words
-    """Rows that fail whatever the values are."""
-    numbers: list[tuple[str, FloatArray, Words]]
-    others: list[tuple[str, dict[Any, int], Words]]
-    """For each fact the place of each value, and a row for each place; the last is for any other value."""
+    cuts: FloatArray
+    """They split the numbers into cells."""
+    words: dict[str, int]
+    """The place of each word that a test names."""
+    dropped: Words
+    """A row for each place: for an unknown fact, for each cell, false, true, words that no test names, and the others.
+    """
 
     @classmethod
-    def of(cls, plan: _Plan, words: int) -> _PlanTable:
-        """The table of a plan."""
-        return cls(
-            packed([plan.fails], words),
-            [(name, np.array(cuts), packed(by_cell, words)) for name, cuts, by_cell in plan.numbers],
-            [
-                (
-                    name,
-                    {value: index for index, value in enumerate(by_value)},
-                    packed([*by_value.values(), otherwise], words),
-                )
-                for name, by_value, otherwise in plan.others
-            ],
-        )
+    def of(cls, tests: _FactTests, count: int, *, proven: bool) -> _FactLookup:
+        """The rows out of so many whose condition is not proven, or, if that is not asked, not possible."""
 
-    def fails(self, facts: Sequence[Mapping[str, FactValue]]) -> Words:
-        """The rows that fail for each transaction. All have the same facts in the same order."""
-        found = np.repeat(self.always, len(facts), axis=0)
-        columns = dict(zip(facts[0], zip(*(each.values() for each in facts), strict=True), strict=True))
-        for name, cuts, rows in self.numbers:
-            found |= rows[np.searchsorted(cuts, columns[name], side="right")]
-        for name, places, rows in self.others:
-            found |= rows[list(map(places.get, columns[name], repeat(len(places))))]
-        return found
+        def opened(known: type | None) -> int:
+            return _union(rows for kind, rows in tests.rows.items() if proven and kind is not known)
+
+        (cuts, by_cell), (flags, _), (named, other) = tests.numbers, tests.others[bool], tests.others[str]
+        failing = ((float, by_cell), (bool, flags.values()), (str, (other, *named.values())))
+        dropped = [rows | tests.missing | opened(kind) for kind, some in failing for rows in some]
+        words = {word: place for place, word in enumerate(named, len(cuts) + 5)}
+        return cls(np.array(cuts), words, packed([tests.known | opened(None), *dropped], words_for(count)))
+
+    def places(self, name: str, facts: FactTable) -> npt.NDArray[np.int32]:
+        """The place of each transaction."""
+        columns, false = facts.columns, len(self.cuts) + 2
+        places = np.zeros(len(facts), dtype=np.int32)
+        if name in columns.numbers:
+            numbers = columns.numbers[name]
+            places = np.where(np.isnan(numbers), places, np.searchsorted(self.cuts, numbers, side="right") + 1)
+        if name in columns.flags:
+            flags = columns.flags[name].astype(np.int32)
+            places = np.where(flags >= 0, flags + false, places)
+        if name in columns.categories:
+            codes, words = columns.categories[name]
+            of_word = np.array([*(self.words.get(word, false + 2) for word in words), 0])
+            places = np.where(codes >= 0, of_word[codes], places)
+        return places.astype(np.int32)
 
 
 def words_for(count: int) -> int:
@@ -278,13 +288,45 @@ def unpacked(rows: Words, count: int) -> BoolArray:
     return bits.view(np.bool_)
 
 
+def packed_flags(flags: BoolArray) -> Words:
+    """A table of flags as rows of words, as `unpacked` takes them.
+
+    >>> packed_flags(np.array([[True, False, True], [False, True, False]])).tolist()
+    [[5], [2]]
+    """
+    whole = np.zeros((len(flags), 64 * words_for(flags.shape[1])), dtype=np.bool_)
+    whole[:, : flags.shape[1]] = flags
+    return np.packbits(whole, axis=1, bitorder="little").view(_WORD)
+
+
+def counts_of(sets: Words) -> IntArray:
+    """How many rows each bit set has."""
+    counts: IntArray = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def sums_of(sets: Words, amounts: FloatArray) -> FloatArray:
+    """The sum of the amounts of the rows in each bit set, in the order of the rows.
+
+    >>> sums_of(packed([0b101, 0b010], 1), np.array([1.0, 2.0, 4.0])).tolist()
+    [5.0, 2.0]
+    """
+    sums, at_once = np.zeros(len(sets)), max(1, _CELLS_AT_ONCE // max(1, len(amounts)))
+    for start in range(0, len(sets), at_once):
+        some = sets[start : start + at_once]
+        each = np.repeat(np.arange(len(some)), counts_of(some))
+        rows = np.flatnonzero(unpacked(some, len(amounts)).ravel()) - each * len(amounts)
+        sums[start : start + at_once] = np.bincount(each, weights=amounts[rows], minlength=len(some))
+    return sums
+
+
 def rows_of_each(sets: Words, count: int) -> list[IntArray]:
     """The rows in each bit set, in order.
 
     >>> [rows.tolist() for rows in rows_of_each(packed([0b101, 0b010], 1), 3)]
     [[0, 2], [1]]
     """
-    ends = np.cumsum(np.bitwise_count(sets).sum(axis=1, dtype=np.int64)).tolist()
+    ends = np.cumsum(counts_of(sets)).tolist()
     rows = np.flatnonzero(unpacked(sets, count).ravel()) % max(1, count)  # faster than in two dimensions
     return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 

@@ -264,18 +264,22 @@ class FactTable(ShortRepr):
         return facts
 
 
+_NUMBERS = {float, type(None)}
+
+
 def columns_of(facts: Iterable[tuple[str, Sequence[FactValue | None]]]) -> Columns:
     """Facts as columns, each value among its own kind, None where a row has none."""
     numbers: dict[str, FloatArray] = {}
     flags: dict[str, Flags] = {}
     categories: dict[str, Categories] = {}
     for name, values in facts:
-        kinds = {*map(type, values)} - {type(None)}
+        kinds = {*map(type, values)}
         if float in kinds:
-            known = values if len(kinds) == 1 else [value if type(value) is float else None for value in values]
+            known = values if kinds <= _NUMBERS else [value if type(value) is float else None for value in values]
             numbers[name] = np.array(known, dtype=np.float64)  # which takes None for NaN
         if bool in kinds:
-            flags[name] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
+            known = values if len(kinds) == 1 else [value if type(value) is bool else -1 for value in values]
+            flags[name] = np.array(known, dtype=np.int8)
         if str in kinds:
             categories[name] = coded([value if type(value) is str else None for value in values])
     return Columns(numbers, flags, categories)

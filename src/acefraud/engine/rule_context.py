@@ -62,19 +62,28 @@ class RuleContext:
     @property
     def needs_rows(self) -> bool:
         """Whether rules ask for more than every transaction gets."""
-        return bool(self.more_time_facts or self.sought or self.snoozed)
+        return bool(self.more_time_facts) or self.looks_up
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether rules ask for lists or snoozes, which are looked up for one transaction after another."""
+        return bool(self.sought or self.snoozed)
 
     @property
     def flags(self) -> set[str]:
         """The facts about lists and snoozes."""
         return {flag for flag, _, _ in self.sought}.union(snooze_fact(policy.id) for policy in self.snoozed)
 
+    @property
+    def time_facts_with_text(self) -> tuple[str, ...]:
+        """Those that transactions with a text get."""
+        return (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
+
     def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
         """The transactions with these facts. What a transaction says itself stays."""
-        every = (*self.time_facts, *self.more_time_facts)
-        days = (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
+        every, days = (*self.time_facts, *self.more_time_facts), self.time_facts_with_text
         timed = [with_own_time_facts(transaction, days if transaction.text else every) for transaction in transactions]
-        if not self.sought and not self.snoozed:
+        if not self.looks_up:
             return timed
         now: datetime | None = None
         made = []
@@ -105,9 +114,10 @@ def columns_in_context(
 ) -> Transactions:
     """Transactions in columns, with the facts of their time and those that only rules ask for."""
     context = RuleContext.of(snapshot)
-    if context.needs_rows:
+    if context.looks_up:
         return Transactions.of(context.added_to(list(transactions), clock))
-    return with_time_facts(Transactions.of(transactions), context.time_facts)
+    rows = Transactions.of(transactions)
+    return with_time_facts(rows, context.time_facts_with_text, without_text=context.more_time_facts)
 
 
 def context_of(snapshot: Snapshot) -> RuleContext:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Evidence
-from acefraud.core.bullet_table import BulletTable, RowSet, unpacked
+from acefraud.core.bullet_table import BulletTable, Words, counts_of, packed_flags, sums_of
 from acefraud.core.calibration import Calibration
 from acefraud.core.comparison import sql_float
 from acefraud.core.condition import Condition, Part
@@ -28,15 +28,12 @@ from acefraud.facts.extraction import facts_in
 from acefraud.roles.embedded.agent import addable, knowledge_of, log_odds_from
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.out_of_time import record_of
-from acefraud.rules.scorecard import GENERAL
-from acefraud.selection.bullet_stats import key_for, stats_of
+from acefraud.rules.scorecard import GENERAL, line_sets
+from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.arrays import BoolArray, FloatArray
 from acefraud.support.exact_math import sigmoid_of
-
-_BLOCK = 16_384
-"""Rows that are summed at once: their columns then stay in the processor's cache."""
 
 _SUMMED = 50
 """Terms in one sum in SQL. Databases limit how deep an expression may be nested, and each sign nests it."""
@@ -85,27 +82,20 @@ class AdditiveScore:
 
     calibration: Calibration
     table: BulletTable
-    rows: IntArray
-    """The rows of the bullets that may count: those of a node that are in use and have a condition."""
     weights: FloatArray
-    """Of these bullets."""
+    """Of all bullets; 0 for those that do not count: of other nodes, retired, policies or without a condition."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, node: str) -> AdditiveScore:
         """The score that a snapshot of a playbook stands for."""
         table, calibration = snapshot.table, snapshot.calibration(node) or GENERAL
-        rows = np.flatnonzero(table.in_use(table.node(node)).mask & table.columns["conditioned"])
-        return cls(calibration, table, rows, stats_of(table, calibration.base_rate).weights[rows])
-
-    @cached_property
-    def bullets(self) -> list[Bullet]:
-        """The bullets that may count."""
-        return [self.table.bullets[row] for row in self.rows]
+        weights = stats_of(table, calibration.base_rate).weights
+        return cls(calibration, table, np.where(table.in_use(table.node(node)).mask, weights, 0.0))
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """All that moves a score: first bullets, then lines of general knowledge."""
-        pairs = zip(self.bullets, self.weights.tolist(), strict=True)
+        pairs = zip(self.table.bullets, self.weights.tolist(), strict=True)
         bullets = (
             Term(bullet.condition, weight, ReasonKind.BULLET, bullet.shown, bullet)
             for bullet, weight in pairs
@@ -123,48 +113,25 @@ class AdditiveScore:
         """The names of the facts that it looks at."""
         return frozenset().union(*(term.condition.facts for term in self.terms))
 
-    def fired(self, facts: FactTable) -> BoolArray:
-        """Where the condition of each bullet holds: a row for each transaction, a column for each bullet."""
-        if len(facts) < len(self.rows):  # then it is faster to look at one row after another
-            _, holds = self.table.wording.conditions.match_all(facts.rows())
-            return unpacked(holds, len(self.table))[:, self.rows]
-        fired = np.zeros((len(facts), len(self.rows)), dtype=np.bool_)
-        for index, bullet in enumerate(self.bullets):
-            if bullet.condition is not None:
-                fired[:, index] = bullet.condition.holds_in(facts)
-        return fired
+    def fired(self, facts: FactTable) -> Words:
+        """The bullets of all nodes whose condition holds, as a bit set for each transaction."""
+        return self.table.wording.conditions.proven_in(facts)
 
-    def scores(self, facts: FactTable, cited: BoolArray | None = None) -> Scores:
-        """The scores of rows with these facts, if all bullets that fire count, or only those that are `cited`."""
-        log_odds, counts = np.empty(len(facts)), np.zeros(len(facts), dtype=np.int64)
-        for start in range(0, len(facts), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            amounts = self._amounts(facts.take(block), None if cited is None else cited[block], counts[block])
-            log_odds[block] = log_odds_from(amounts, self.calibration)
-        return Scores(sigmoid_of(log_odds), counts, log_odds)
-
-    def _amounts(
-        self, facts: FactTable, cited: BoolArray | None, counts: npt.NDArray[np.int64]
-    ) -> Iterator[FloatArray]:
-        """What is added to the log-odds of each row. Bullets are counted in passing."""
-        terms = self.terms
-        if cited is not None:
-            terms = tuple(term for term in terms if term.bullet is None)
-            for weight, mask in zip(self.weights.tolist(), cited.T, strict=True):
-                if weight:
-                    counts += mask
-                    yield np.where(mask, addable(weight), 0.0)
-        for term, mask in self.holding(facts, terms):
-            if term.bullet is not None:
-                counts += mask
-            yield np.where(mask, addable(term.weight), 0.0)
+    def scores(self, facts: FactTable, cited: Words | None = None) -> Scores:
+        """The scores of rows with these facts, if all bullets that fire count, or only those in bit sets."""
+        counted = (self.fired(facts) if cited is None else cited) & packed_flags(self.weights[None] != 0)
+        amounts: list[FloatArray] = [sums_of(counted, addable(self.weights))]
+        if knowledge := knowledge_of(self.calibration):
+            amounts.append(sums_of(line_sets(facts), addable(np.array([weight for _, weight in knowledge]))))
         if self.calibration.recent is not None:
-            yield np.full(len(facts), addable(self.calibration.recent.shift))
+            amounts.append(np.full(len(facts), addable(self.calibration.recent.shift)))
+        log_odds = np.asarray(log_odds_from(amounts, self.calibration))
+        return Scores(sigmoid_of(log_odds), counts_of(counted), log_odds)
 
-    def holding(self, facts: FactTable, terms: Iterable[Term] | None = None) -> Iterator[tuple[Term, BoolArray]]:
-        """Each term, or only some of them, with the rows in which its condition holds."""
+    def holding(self, facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
+        """Each term with the rows in which its condition holds."""
         masks: dict[Part, BoolArray] = {}  # bullets share tests
-        for term in self.terms if terms is None else terms:
+        for term in self.terms:
             for part in term.condition.parts:
                 if part not in masks:
                     masks[part] = part.in_table(facts)
@@ -191,48 +158,10 @@ def score(
     """
     facts = facts_in(rows) if known is None else known
     additive = AdditiveScore.of(snapshot, options.node)
-    if selector is None:
-        return additive.scores(facts)
-    fitted = snapshot.calibration(options.node)
-    base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
-    ids, revision = rows.ids.tolist(), snapshot.revision
-    fired = additive.fired(facts)
-    cited = cited_in(selector, additive.bullets, fired, base_rate, options.n_bullets, ids=ids, revision=revision)
+    cited = additive.fired(facts)
+    if selector is not None:
+        cited = selector.cite(cited, rows.ids.tolist(), snapshot, node=options.node, n_bullets=options.n_bullets)
     return additive.scores(facts, cited)
-
-
-def cited_in(
-    selector: HybridSelector,
-    bullets: Sequence[Bullet],
-    fired: BoolArray,
-    base_rate: float,
-    wanted: int,
-    *,
-    ids: Sequence[str],
-    revision: int,
-) -> BoolArray:
-    """Which of the bullets of a node that fire (a column for each) the selector picks for each row.
-
-    Without exploration the choice depends only on which bullets fire, so it is made once for each set of them.
-    """
-    cited = fired.copy()
-    table = BulletTable.of(bullets)
-    doubtful = stats_of(table, base_rate).success < selector.quality_threshold
-    # The other rows cite all that fire.
-    rows = np.flatnonzero((fired.sum(axis=1) > wanted) | fired[:, doubtful].any(axis=1))
-    if not len(rows):
-        return cited
-    packed = np.packbits(fired[rows], axis=1)
-    if selector.explore:  # a draw of its own for each row
-        packed = np.column_stack([packed, np.arange(len(rows), dtype=np.uint64).view(np.uint8).reshape(-1, 8)])
-    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    distinct = rows[first]
-    keys = [key_for(selector.seed, ids[row], revision) if selector.explore else None for row in distinct]
-    chosen = selector.pick_fired(table, [RowSet(fired[row]).bits for row in distinct], base_rate, wanted, keys)
-    picked = np.zeros((len(distinct), len(bullets)), dtype=np.bool_)
-    picked[np.nonzero(chosen >= 0)[0], chosen[chosen >= 0]] = True
-    cited[rows] = picked[which.reshape(-1)]
-    return cited
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,16 @@ def _day_names(weekday: IntArray, known: BoolArray) -> Categories:
     return np.where(known, codes[weekday], -1).astype(np.int32), words
 
 
-def with_time_facts(rows: Transactions, names: Collection[str]) -> Transactions:
-    """The transactions with the facts of their time. What a transaction says itself stays."""
-    if not names or not (rows.times != UNKNOWN).any():
-        return rows
-    return rows.with_facts(rows.facts.beside(time_facts(rows.times, names)))
+def with_time_facts(rows: Transactions, names: Collection[str], *, without_text: Collection[str] = ()) -> Transactions:
+    """The transactions with the facts of their time. What a transaction says itself stays.
+
+    Some facts may be for those `without_text` only.
+    """
+    told = rows.times if rows.texts is None else np.where(np.array(rows.texts) == "", rows.times, UNKNOWN)
+    for wanted, times in ((names, rows.times), (without_text, told)):
+        if wanted and (times != UNKNOWN).any():
+            rows = rows.with_facts(rows.facts.beside(time_facts(times, wanted)))
+    return rows
 
 
 def with_own_time_facts(row: Transaction, names: Collection[str]) -> Transaction:

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from acefraud.core.bullet_table import packed_flags, unpacked
 from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds
 from acefraud.core.events import OUTCOME_KINDS, Event, LevelHeld, LevelMoved
 from acefraud.core.ledger import DecisionFilter
@@ -286,8 +287,9 @@ def _unmoved_score(snapshot: Snapshot, node: str) -> AdditiveScore | None:
 
 
 def _log_odds(additive: AdditiveScore, cases: LabelledFacts, options: LearnerOptions) -> FloatArray:
-    fired = additive.fired(cases.facts)
-    return additive.scores(cases.facts, strongest(fired, additive.weights, options.n_bullets)).log_odds
+    fired, counting = unpacked(additive.fired(cases.facts), len(additive.table)), np.flatnonzero(additive.weights)
+    fired[:, counting] = strongest(fired[:, counting], additive.weights[counting], options.n_bullets)
+    return additive.scores(cases.facts, packed_flags(fired)).log_odds
 
 
 class LatestLogOdds:
@@ -308,8 +310,7 @@ class LatestLogOdds:
         additive = _unmoved_score(snapshot, self._options.node)
         if additive is None:
             return None
-        figures = additive.rows.tobytes(), additive.weights.tobytes()
-        if self._of != (of := (additive.table.wording, additive.calibration, *figures)):
+        if self._of != (of := (additive.table.wording, additive.calibration, additive.weights.tobytes())):
             self._of, self._log_odds, self._likely = of, self._log_odds[:0], self._likely[:0]
         new = cases.last - self._last
         if new > len(cases) or new + len(self._log_odds) < len(cases):

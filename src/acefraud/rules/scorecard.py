@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
-from acefraud.core.bullet_table import ConditionIndex, rows_in
+from acefraud.core.bullet_table import ConditionIndex, Words, rows_in, unpacked
 from acefraud.core.calibration import Calibration
 from acefraud.core.comparison import ORDERED, Op
 from acefraud.core.condition import Condition
@@ -82,9 +82,14 @@ def score_in(table: FactTable, fitted: Mapping[str, float] | None = None) -> npt
     return total
 
 
+def line_sets(table: FactTable) -> Words:
+    """The lines that apply to each row of a table, as bit sets."""
+    return _conditions().proven_in(table)
+
+
 def lines_in(table: FactTable) -> BoolArray:
     """Where each line applies: a row for each row of the table, a column for each line."""
-    return np.column_stack([point.condition.holds_in(table) for point in scorecard()])
+    return unpacked(line_sets(table), len(scorecard()))
 
 
 @cache

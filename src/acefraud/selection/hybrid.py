@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
-from acefraud.core.bullet_table import BulletTable, rows_in
+from acefraud.core.bullet_table import BulletTable, Words, counts_of, packed_flags, rows_in, rows_of_each
 from acefraud.core.calibration import with_measured_text
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.playbook import Snapshot
@@ -41,11 +41,7 @@ from acefraud.selection.stages import (
 )
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_has, check_share, check_type, check_whole
-from acefraud.support.arrays import IntArray
 from acefraud.support.validation import construct_unchecked
-
-ONLY_NODE = 0
-"""The number of the node in a table of bullets of one node."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -211,15 +207,7 @@ class HybridSelector:
         revision, or of the revision in `drawn_at` for each transaction, so that only a change of the playbook shows.
         """
         check_whole("n_bullets", n_bullets, least=0)
-        calibration = snapshot.calibration(node)
-        request = Request(
-            table=snapshot.table,
-            node=snapshot.table.node(node),
-            source=_source(source),
-            base_rate=calibration.base_rate if calibration else 0.5,
-            wanted=n_bullets,
-            proven_only=proven_only,
-        )
+        request = _request(snapshot, node, n_bullets, source, proven_only=proven_only)
         good = stages.passed_by(request, facts, self.quality_threshold)
         revisions = [snapshot.revision] * len(transactions) if drawn_at is None else drawn_at
         keys = [
@@ -239,17 +227,35 @@ class HybridSelector:
         setup = self.setup(snapshot.revision, n_bullets, source)
         return Selections(snapshot.table, picks, left, proven, setup)
 
-    def pick_fired(
-        self, table: BulletTable, fired: Sequence[int], base_rate: float, wanted: int, keys: Sequence[np.uint64 | None]
-    ) -> IntArray:
-        """The rows of the bullets to cite for each transaction, from those that fire (a bit set of rows for each).
+    def cite(
+        self, proven: Words, ids: Sequence[str], snapshot: Snapshot, *, node: str = DEFAULT_NODE, n_bullets: int = 5
+    ) -> Words:
+        """The bullets that `select_many` picks of those that are proven to apply, as bit sets of rows.
 
-        The bullets are all of one node. Draws start from `keys`, if any. Rows end with -1 where fewer are cited.
+        Without exploration the picks depend only on which bullets apply, so they are made once for each set of them.
         """
-        request = Request(table, ONLY_NODE, None, base_rate, wanted)
-        good = [stages.quality(request, stages.Applicable(bits, bits), self.quality_threshold) for bits in fired]
+        request = _request(snapshot, node, n_bullets, proven_only=True)
+        cited = stages.good_of(request, proven, self.quality_threshold)
+        crowded = np.flatnonzero(counts_of(cited) > n_bullets)  # the others cite all that are left
+        sets, same = cited[crowded], np.arange(len(crowded))
+        if not self.explore:
+            sets, same = np.unique(sets, axis=0, return_inverse=True)
+        keys = [key_for(self.seed, ids[row], snapshot.revision) if self.explore else None for row in crowded.tolist()]
+        at_once = max(1, stages.CELLS // max(1, len(request.table)))
+        parts = (slice(start, start + at_once) for start in range(0, len(sets), at_once))
+        picked = [self._picked(request, sets[part], keys[part]) for part in parts]
+        cited[crowded] = np.concatenate([sets[:0], *picked])[same.reshape(-1)]
+        return cited
+
+    def _picked(self, request: Request, sets: Words, keys: Sequence[np.uint64 | None]) -> Words:
+        """The picks out of each set of proven bullets."""
+        count = len(request.table)
+        good = [Passed(0, len(rows), rows) for rows in rows_of_each(sets, count)]
         with self._selecting:
-            return self._picks(request, good, [NO_CANDIDATES] * len(good), keys).rows
+            rows = self._picks(request, good, [NO_CANDIDATES] * len(good), keys).rows
+        flags = np.zeros((len(sets), count), dtype=np.bool_)
+        flags[np.nonzero(rows >= 0)[0], rows[rows >= 0]] = True
+        return packed_flags(flags)
 
     def texts_for(
         self, transaction: Transaction, facts: Mapping[str, FactValue], snapshot: Snapshot, node: str
@@ -344,6 +350,14 @@ def _embedder(name: str | Embedder | OwnRole) -> Embedder:
     if name == DEFAULT_EMBEDDING.partition(":")[2]:  # as the ACE system calls it
         name = DEFAULT_EMBEDDING
     return ModelEmbedder(ModelClient(), name) if ":" in name else embedder_named(name)
+
+
+def _request(
+    snapshot: Snapshot, node: str, wanted: int, source: Source | str | None = None, *, proven_only: bool
+) -> Request:
+    table, calibration = snapshot.table, snapshot.calibration(node)
+    base_rate = calibration.base_rate if calibration else 0.5
+    return Request(table, table.node(node), _source(source), base_rate, wanted, proven_only)
 
 
 def _transaction(query: str) -> Transaction:

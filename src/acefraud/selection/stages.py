@@ -16,7 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Source
-from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, packed, rows_of_each, words_for
+from acefraud.core.bullet_table import (
+    FEW,
+    FEW_ROWS,
+    BulletTable,
+    Wording,
+    Words,
+    counts_of,
+    packed,
+    rows_of_each,
+    words_for,
+)
+from acefraud.core.table import FactTable
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import CachedEmbedder, whole
 from acefraud.roles.protocols import Embedder, Facts, Vectors
@@ -231,35 +242,35 @@ def quality(request: Request, context: Applicable, threshold: float) -> Passed:
 
 def passed_by(request: Request, facts: Sequence[Facts], threshold: float) -> list[Passed]:
     """Stages 1 and 2 for many transactions."""
-    if len(facts) < FEW:
+    if len(facts) < FEW_ROWS:
         return [quality(request, contextual(request, each), threshold) for each in facts]
-    at_once = max(FEW, CELLS // max(1, len(request.table)))
+    at_once = max(FEW_ROWS, CELLS // max(1, len(request.table)))
     parts = [facts[start : start + at_once] for start in range(0, len(facts), at_once)]
-    return [passed for part in parts for passed in _passed_together(request, part, threshold)]
+    return [passed for part in parts for passed in _passed_together(request, FactTable(part), threshold)]
 
 
-def _passed_together(request: Request, facts: Sequence[Facts], threshold: float) -> list[Passed]:
-    table, node, source = request.table, request.node, request.source
-    index = table.wording.conditions
+def _passed_together(request: Request, facts: FactTable, threshold: float) -> list[Passed]:
+    table, index = request.table, request.table.wording.conditions
     words = words_for(len(table))
-    possible, proven = index.match_all(facts)
-    possible &= proven if request.proven_only else ~packed([table.unapproved_notes().bits], words)
-    least = (threshold, RELAXATION * threshold)
-    good_enough = [good_in_use(table, node, source, request.base_rate, share).bits for share in least]
-    in_use, strict, relaxed = (
-        possible & packed([bits], words) for bits in (table.in_use(node, source).bits, *good_enough)
-    )
-    good = np.where((_counts(strict) >= request.wanted)[:, None], strict, relaxed)
+    possible = proven = index.proven_in(facts)
+    if not request.proven_only:
+        possible = index.possible_in(facts) & ~packed([table.unapproved_notes().bits], words)
+    good = good_of(request, possible, threshold)
     applies = good & proven
-    resembles = np.where((_counts(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
-    in_context, left = _counts(in_use).tolist(), _counts(good).tolist()
+    resembles = np.where((counts_of(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
+    in_context = counts_of(possible & packed([table.in_use(request.node, request.source).bits], words))
     rows = (rows_of_each(some, len(table)) for some in (applies, resembles))
-    return [Passed(*columns) for columns in zip(in_context, left, *rows, strict=True)]
+    return [Passed(*columns) for columns in zip(in_context.tolist(), counts_of(good).tolist(), *rows, strict=True)]
 
 
-def _counts(rows: Words) -> IntArray:
-    counts: IntArray = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-    return counts
+def good_of(request: Request, possible: Words, threshold: float) -> Words:
+    """Stage 2 for many transactions, as bit sets: the bullets with a good record, or a slightly worse one."""
+    table, node, source, words = request.table, request.node, request.source, words_for(len(request.table))
+    strict, relaxed = (
+        possible & packed([good_in_use(table, node, source, request.base_rate, least).bits], words)
+        for least in (threshold, RELAXATION * threshold)
+    )
+    return np.where((counts_of(strict) >= request.wanted)[:, None], strict, relaxed)
 
 
 def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) -> Candidates:

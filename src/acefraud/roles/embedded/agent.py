@@ -83,13 +83,14 @@ def log_odds_from(amounts: Iterable[A], calibration: Calibration) -> A | float:
     return calibration.intercept + total
 
 
-def addable(amount: float) -> float:
+def addable(amount: A) -> A:
     """An amount of log-odds in whole steps of 2^-40. Sums of such amounts below 2^12 have no rounding errors.
 
     >>> addable(0.1) + addable(0.2) + addable(0.3) == addable(0.3) + addable(0.2) + addable(0.1)
     True
     """
-    return round(amount * _STEPS) / _STEPS
+    steps = amount * _STEPS
+    return (np.rint(steps) if isinstance(steps, np.ndarray) else round(steps)) / _STEPS
 
 
 def knowledge_of(calibration: Calibration) -> list[tuple[Point, float]]:
