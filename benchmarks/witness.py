@@ -15,8 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from acefraud import BulletPlaybook, Cases, Learner, LearnerOptions, ModelSettings, build_roles, load_dataset
-from acefraud.datasets import Dataset
+from acefraud import BulletPlaybook, Cases, Dataset, Learner, LearnerOptions, ModelSettings, build_roles, load_dataset
 from acefraud.evaluation.compare import Part, parts_of_file
 from benchmarks.arrays import Numbers
 from benchmarks.console import JsonOption, line, note, print_json, progress

@@ -277,6 +277,7 @@ base_url = "http://localhost:8000/v1"
 
 [llm]
 style = "direct"
+opinion = "alone"
 tier = 1
 fallback = "review"
 concurrency = 3
@@ -303,6 +304,7 @@ def test_a_whole_file(empty_folder: Path) -> None:
         embedding=OPENAI["embedding"],
         base_url="http://localhost:8000/v1",
         style="direct",
+        opinion="alone",
         tier=1.0,
         fallback="review",
         concurrency=3,
@@ -335,7 +337,7 @@ def test_a_file_that_is_named(empty_folder: Path) -> None:
         (b"[model]", r"there is no section \[model\]; known are models, llm, storage, prices"),
         (b'models = "openai"', r"expected a section \[models\]"),
         (b'[models]\nagents = "x:y"', r"\[models\] has no key 'agents'; known are all, agent, judge"),
-        (b"[llm]\nretries = 3", r"\[llm\] has no key 'retries'; known are style, tier"),
+        (b"[llm]\nretries = 3", r"\[llm\] has no key 'retries'; known are style, opinion, tier"),
         (b"[models]\nagent = 3", r"\[models\] agent: expected a text; got 3"),
         (b'[llm]\ntier = "high"', r"\[llm\] tier: expected a number; got 'high'"),
         (b"[llm]\ntier = true", r"\[llm\] tier: expected a number; got True"),
@@ -381,7 +383,10 @@ def test_variables_are_asked_for_by_name_and_no_key_is_among_them() -> None:
     environment = Watched(OPENAI_API_KEY="secret", ACEFRAUD_MODELS="openai")
     assert Settings.from_environment(environment).models.uses_models
     ours = "PLAYBOOK DATABASE WHO CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER"
-    expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "BASE_URL", "STYLE", "FALLBACK", "CACHE", "DURABILITY"]}
+    expected = {
+        f"ACEFRAUD_{name}"
+        for name in [*ours.split(), "BASE_URL", "STYLE", "OPINION", "FALLBACK", "CACHE", "DURABILITY"]
+    }
     assert environment.asked == expected | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
 

@@ -27,9 +27,9 @@ MOST_SAID = 8.0
 """A model's log-odds count up to this size."""
 _WAYS = {(1.0, 0.25): (True, True), (1.0, 0.0): (True, False), (0.0, 0.5): (False, True)}
 """Where the weights of engine and model are drawn to, and which of them are fitted; the other stays where it is."""
-_STRENGTHS = (0.5, 4.0, 32.0)
+_STRENGTHS = (4.0, 32.0)
 _FOLDS = 5
-_PRICE = 0.5
+_PRICE = 1.0
 """What a fitted weight must gain in log-likelihood."""
 _LEVEL_STRENGTH = 0.25
 
@@ -108,7 +108,7 @@ def _loss(odds: FloatArray, y: BoolArray) -> float:
 
 
 def _weights(x: FloatArray, y: BoolArray, shift: float, centre: tuple[float, float], strength: float) -> FloatArray:
-    """Level and weights by Newton steps, none of them negative; weights are drawn to the centre."""
+    """Level and weights by Newton steps; weights are from 0 to 1, and drawn to the centre."""
     columns = np.column_stack([np.ones(len(x)), x])
     weights, free = np.array([0.0, *centre]), np.array([True, *_WAYS[centre]])
     middle, some = weights.copy(), columns[:, free]
@@ -120,7 +120,7 @@ def _weights(x: FloatArray, y: BoolArray, shift: float, centre: tuple[float, flo
         step = solve(bend + np.diag(drawn[free]), slope)
         largest = float(np.abs(step).max())
         weights[free] -= step * min(1.0, 1.0 / max(largest, 1e-12))
-        weights[1:] = np.maximum(weights[1:], 0.0)
+        weights[1:] = np.clip(weights[1:], 0.0, 1.0)
         if largest < 1e-8:
             break
     return weights

@@ -96,7 +96,11 @@ class Roles(ShortRepr):
 
     def without_tier(self) -> Roles:
         """The same roles without a first tier: every case goes to the model."""
-        return self if self.tier is None else replace(self, agent=self.tier.without_tier, tier=None)
+        if self.tier is None:
+            return self
+        return replace(
+            self, agent=self.tier.without_tier if isinstance(self.tier, Witness) else self.tier.agent, tier=None
+        )
 
     async def close(self) -> None:
         """Close the connections."""
