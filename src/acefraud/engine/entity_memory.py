@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
+from itertools import islice
 
 import numpy as np
 
@@ -29,7 +30,7 @@ MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""
 
 _ROWS_AT_ONCE = 10_000
-"""Transactions of a long history that are added between two flushes."""
+"""Transactions of a long history that are fetched for at once, or added between two flushes."""
 _MAPPING = "mapping"
 _CHANGES = "changes"
 
@@ -154,8 +155,7 @@ class EntityMemory:
 
     def _facts_in_turn(self, transactions: Iterable[Transaction], ledger: Ledger) -> list[dict[str, FactValue]]:
         with ledger.rows() as rows:
-            state = self._read(rows)
-            return [self._add(state, transaction) for transaction in transactions]
+            return self._add_all(self._read(rows), transactions)
 
     def past(self, transactions: Transactions, ledger: Ledger) -> tuple[datetime | None, BoolArray]:
         """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
@@ -180,7 +180,7 @@ class EntityMemory:
                 return Drafted(self.enriched(transactions, ledger), self, self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
-            found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
+            found = list(map(with_history, transactions, self._add_all(state, transactions)))
             _write(state, draft)
         return Drafted(found, self, _written_unless_changed(draft, before, self.adding(transactions)))
 
@@ -274,6 +274,16 @@ class EntityMemory:
         facts = state.facts(event)
         state.add(event)
         return facts
+
+    def _add_all(self, state: HistoryState, transactions: Iterable[Transaction]) -> list[dict[str, FactValue]]:
+        found: list[dict[str, FactValue]] = []
+        rest = map(self.event, transactions)
+        while events := list(islice(rest, _ROWS_AT_ONCE)):
+            state.prefetch(events)
+            for event in events:
+                found.append(state.facts(event))
+                state.add(event)
+        return found
 
     # --- the rows ----------------------------------------------------------------------------------------------
 

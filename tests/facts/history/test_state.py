@@ -11,8 +11,8 @@ from tests.effort import rounds
 from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
+from acefraud.facts.history.entity_state import EntityState
 from acefraud.facts.history.plan import DAY, HOUR
-from acefraud.facts.history.state import EntityState
 from acefraud.support.timestamps import UNKNOWN
 
 Stream = Callable[[int], HistoryEvents]
