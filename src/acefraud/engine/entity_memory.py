@@ -260,12 +260,17 @@ class EntityMemory:
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
+        newest, due = int(past.rows.times.max(initial=UNKNOWN)), []
         for number, (index, transaction, is_fraud, known_at) in enumerate(past):
             # The facts from history of a studied case are among its own already.
             state.add(self.event(transaction), transaction.facts if index < past.labelled else None)
-            _hear(state, transaction, is_fraud, known_at)
+            if known_at > newest:
+                due.append((known_at, transaction.id, is_fraud))
+            else:
+                _hear(state, transaction, is_fraud, known_at)
             if number % _ROWS_AT_ONCE == 0:
                 state.flush(entities=False)
+        state.hear_later(due)
         _write(state, rows)
 
     def _add(self, state: HistoryState, transaction: Transaction) -> dict[str, FactValue]:

@@ -187,7 +187,8 @@ class EntityState:
     """In the order in which they became known. A cell is their number and how many say fraud."""
     numbers: list[int] = field(default_factory=list)
     """The transaction of each label."""
-    frauds: list[bool] = field(default_factory=list)
+    frauds: list[int] = field(default_factory=list)
+    """1 for those that say fraud, 0 for others."""
     valid: list[int] = field(default_factory=list)
     """Until when each label was not revised."""
     pairs: list[dict[str, Pair]] = field(default_factory=list)
@@ -238,7 +239,7 @@ class EntityState:
         return found
 
     def _known_frauds(self, found: dict[str, FactValue], time: int, of: EntityPlan) -> None:
-        end, revised = bisect_right(self.labels.times, time), bool(self.valid) and min(self.valid) < _ALWAYS
+        end, revised = bisect_right(self.labels.times, time), self.revised
         for index, names in enumerate(of.windows):
             start = self.labels.start(time, end, names.window)
             frauds = self.frauds[start:end]
@@ -250,6 +251,11 @@ class EntityState:
             found[names.frauds] = float(known)
             if many:
                 found[names.fraud_share] = known / many
+
+    @property
+    def revised(self) -> bool:
+        """Whether any of the labels was revised."""
+        return bool(self.valid) and min(self.valid) < _ALWAYS
 
     def _usual_in_category(self, found: dict[str, FactValue], event: EntityEvent, end: int, of: EntityPlan) -> None:
         if event.amount is None or event.category is None:
@@ -351,8 +357,9 @@ class EntityState:
         for position, pairs in enumerate(self.pairs):
             while pairs and self._outlived(pairs[oldest := next(iter(pairs))], plan):
                 del pairs[oldest]
-            if len(pairs) > EXACT + _SPARE:
-                self._turn_page(position, len(pairs) - EXACT, plan)
+            kept = _SPARE if self.past.cells else EXACT
+            if len(pairs) > kept + _SPARE:
+                self._turn_page(position, len(pairs) - kept, plan)
 
     def _drop(self, first: int) -> None:
         if first:
@@ -386,7 +393,7 @@ class EntityState:
             self.rows.pop(f"page {self.pages[0]}", None)
             self.pages[0] += 1
 
-    def hear(self, number: int, is_fraud: bool, known_at: int, before: tuple[int, bool] | None, of: EntityPlan) -> None:
+    def hear(self, number: int, is_fraud: bool, known_at: int, before: tuple[int, int] | None, of: EntityPlan) -> None:
         """The truth of one of its transactions. From its arrival on it replaces the one ``before`` it."""
         self.valid = [
             min(until, known_at) if other == number else until
@@ -402,10 +409,10 @@ class EntityState:
         at = bisect_right(self.labels.times, known_at)
         self.labels.times.insert(at, known_at)
         self.numbers.insert(at, number)
-        self.frauds.insert(at, is_fraud)
+        self.frauds.insert(at, int(is_fraud))
         self.valid.insert(at, _ALWAYS)
 
-    def _count_label(self, known_at: int, is_fraud: bool, by: int, plan: HistoryPlan) -> None:
+    def _count_label(self, known_at: int, is_fraud: int, by: int, plan: HistoryPlan) -> None:
         for cell in self.labels.put(known_at, self.newest, plan, [0, 0]):
             cell[0] += by
             cell[1] += by * is_fraud
@@ -414,20 +421,21 @@ class EntityState:
 
     def dump(self) -> bytes:
         """The state as bytes: whole numbers first, then names and cells."""
-        words = (None, *chain.from_iterable(self.others), *chain.from_iterable(self.pairs), *self.categories)
+        categories = self.categories if any(self.categories) else []
+        words = chain((None,), *self.others, *self.pairs, categories)
         index = dict(zip(dict.fromkeys(words), count(), strict=False))
         past, labels, amounts = self.past, self.labels, self.amounts
         if None in amounts:
             amounts = [UNKNOWN if amount is None else amount for amount in amounts]
-        sizes = (len(past.times), len(labels.times), len(self.pairs), *map(len, self.pairs))
+        sizes = (len(past.times), len(categories), len(labels.times), len(self.pairs), *map(len, self.pairs))
         numbers = [self.count, self.newest, past.until, labels.until, *self.pages, *sizes, *past.times, *amounts]
-        for column in (self.categories, *self.others):
+        for column in (*self.others, categories):
             numbers += map(index.__getitem__, column)
         numbers += (*labels.times, *self.numbers, *self.frauds)
         for pairs in self.pairs:
             numbers += map(index.__getitem__, pairs)
             numbers += chain.from_iterable(zip(*pairs.values(), strict=True))
-        revised = [(at, until) for at, until in enumerate(self.valid) if until < _ALWAYS]
+        revised = [(at, until) for at, until in enumerate(self.valid) if until < _ALWAYS] if self.revised else []
         cells = [[[number, *cell] for number, cell in each.items()] for each in (*past.cells, *labels.cells)]
         row = struct.pack(f"<i{len(numbers)}q", len(numbers), *numbers)
         row += to_json([list(index)[1:], self.place, revised, len(past.cells), cells])
@@ -447,25 +455,26 @@ class EntityState:
         (size,) = struct.unpack_from("<i", row)
         numbers = list(struct.unpack_from(f"<{size}q", row, 4))
         words, place, revised, windows, cells = from_json(row[4 + 8 * size :])
-        value, at = [None, *words].__getitem__, 9 + numbers[8]
+        value, at = [None, *words].__getitem__, 10 + numbers[9]
 
         def take(many: int) -> list[int]:
             nonlocal at
             at += many
             return numbers[at - many : at]
 
-        number, newest, until, heard_until, first, last, times, labels, others = numbers[:9]
+        number, newest, until, heard_until, first, last, times, categories, labels, others = numbers[:10]
         kept = [{cell[0]: cell[1:] for cell in each} for each in cells]
         state = cls(number, newest, None if place is None else (place[0], place[1]), pages=[first, last])
         state.past = Past(take(times), until, kept[:windows])
         amounts = take(times)
         state.amounts = [None if one == UNKNOWN else one for one in amounts] if UNKNOWN in amounts else [*amounts]
-        state.categories, *state.others = (list(map(value, take(times))) for _ in range(1 + others))
+        state.others = [list(map(value, take(times))) for _ in range(others)]
+        state.categories = list(map(value, take(categories))) or [None] * times
         state.labels = Past(take(labels), heard_until, kept[windows:])
-        state.numbers, state.frauds, state.valid = take(labels), list(map(bool, take(labels))), [_ALWAYS] * labels
+        state.numbers, state.frauds, state.valid = take(labels), take(labels), [_ALWAYS] * labels
         for index, until in revised:
             state.valid[index] = until
-        for many in numbers[9 : 9 + others]:
+        for many in numbers[10 : 10 + others]:
             pairs = zip(take(many), take(many), take(many), take(many), strict=True)
             state.pairs.append({value(word): (earliest, latest, number) for word, earliest, latest, number in pairs})
         return state
@@ -486,7 +495,7 @@ class EntityState:
         for known_at, number, fraud, until in content["l"]:
             state.labels.times.append(known_at)
             state.numbers.append(number)
-            state.frauds.append(bool(fraud))
+            state.frauds.append(fraud)
             state.valid.append(_ALWAYS if until is None else until)
         return state
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from math import isnan, nan
@@ -89,6 +89,11 @@ class PartnerRows:
 
 
 _CLOCK = "clock"
+_DUE = "labels"
+_Part = tuple[str, str, EntityState, EntityEvent]
+"""An entity that takes part in a transaction: its column, key and state, and the transaction as it sees it."""
+DueLabel = tuple[int, str, bool]
+"""When a label becomes known, of which transaction, and whether it says fraud."""
 _CHUNK = 32
 """Ids that one row of the queue holds."""
 
@@ -123,8 +128,13 @@ class AddedTransaction:
 
     def dump(self) -> bytes:
         """The facts as numbers, the rest as JSON."""
+        facts = (
+            [nan if isinstance(fact, str) else fact for fact in self.facts]
+            if str in set(map(type, self.facts))
+            else self.facts
+        )
         rest = to_json([self.time, self.numbers, self.is_fraud, self.known_at])
-        return struct.pack(f"<xi{len(self.facts)}d", len(self.facts), *self.facts) + rest
+        return struct.pack(f"<xi{len(self.facts)}d", len(facts), *facts) + rest
 
     @classmethod
     def load(cls, row: bytes) -> Self:
@@ -171,26 +181,28 @@ class HistoryState:
         self._prefixes = {column: f"e:{plan.name_of(column)}:" for column in plan.entities}
         self._kinds = plan.facts(amounts=amounts)
         self._entities = RowCache(self._store, EntityState.load, EntityState.dump, most=cache)
-        self._partners: RowCache[Any] = RowCache(self._store, from_json, to_json, most=cache)
+        self._json: RowCache[Any] = RowCache(self._store, from_json, to_json, most=cache)
         self._added = RowCache(self._store, AddedTransaction.load, AddedTransaction.dump, most=cache)
         self._queue = RowCache(self._store, Chunk.load, Chunk.dump, most=2)
-        self._latest: tuple[HistoryEvent, dict[str, FactValue]] | None = None
+        self._latest: tuple[HistoryEvent, dict[str, FactValue], list[_Part]] | None = None
 
     def facts(self, event: HistoryEvent) -> dict[str, FactValue]:
         """What its history says of a transaction; nothing if its time is unknown."""
         if event.time_us is None:
             return {}
+        self._hear_due(event.time_us)
         added = self._remembered(event.id)
         if added is not None:
             found = zip(self._kinds.items(), added.facts, strict=True)
             return {name: bool(value) if kind == "flag" else value for (name, kind), value in found if not isnan(value)}
-        facts = self._facts(event, event.time_us)
-        self._latest = event, facts
+        parts = self._parts(event, event.time_us)
+        facts = self._facts(parts)
+        self._latest = event, facts, parts
         return dict(facts)
 
-    def _facts(self, event: HistoryEvent, time: int) -> dict[str, FactValue]:
+    def _facts(self, parts: Sequence[_Part]) -> dict[str, FactValue]:
         facts: dict[str, FactValue] = {}
-        for column, _, state, of_entity in self._parts(event, time):
+        for column, _, state, of_entity in parts:
             facts |= state.facts(of_entity, self._plans[column])
         return facts
 
@@ -207,43 +219,44 @@ class HistoryState:
         """
         if event.time_us is None or self._remembered(event.id) is not None:
             return
+        self._hear_due(event.time_us)
+        before = self._latest if self._latest and self._latest[0] is event else None
+        parts = before[2] if before else self._parts(event, event.time_us)
         if facts is None:
-            facts = self._latest[1] if self._latest and self._latest[0] is event else self._facts(event, event.time_us)
-        numbers = self._add_to_entities(event, event.time_us)
-        values = [nan if isinstance(one, str) else one for one in map(facts.get, self._kinds, repeat(nan))]
+            facts = before[1] if before else self._facts(parts)
+        numbers = {}
+        for column, key, state, of_entity in parts:
+            numbers[key] = column, state.add(of_entity, self._plans[column])
+            self._entities.put(key, state)
+        values: list[Any] = list(map(facts.get, self._kinds, repeat(nan)))
         added = AddedTransaction(event.time_us, numbers, values)
         self._added.put(_key_of(event.id), added)
         self._enqueue(event.id, event.time_us)
         self._latest = None
-
-    def _add_to_entities(self, event: HistoryEvent, time: int) -> dict[str, tuple[str, int]]:
-        numbers = {}
-        for column, key, state, of_entity in self._parts(event, time):
-            numbers[key] = column, state.add(of_entity, self._plans[column])
-            self._entities.put(key, state)
-        return numbers
 
     def _keys(self, event: HistoryEvent) -> dict[str, str]:
         """The key of each entity that takes part, by column."""
         entities = event.entities
         return {column: prefix + entities[column] for column, prefix in self._prefixes.items() if column in entities}
 
-    def _parts(self, event: HistoryEvent, time: int) -> Iterator[tuple[str, str, EntityState, EntityEvent]]:
+    def _parts(self, event: HistoryEvent, time: int) -> list[_Part]:
         """The column, the key and the state of each entity that takes part, with the transaction as it sees it."""
         keys = self._keys(event)
         states = self._states(keys.values())
         amount, category = amount_units(event.amount), event.category if self._plan.category else None
         where = place(event.latitude, event.longitude) if self._plan.has_places else None
+        parts = []
         for column, key in keys.items():
             others = tuple(map(event.entities.get, self._others[column]))
-            state = states.get(key) or EntityState(rows=PartnerRows(self._partners, key))
-            yield column, key, state, EntityEvent(time, amount, category, others, where)
+            state = states.get(key) or EntityState(rows=PartnerRows(self._json, key))
+            parts.append((column, key, state, EntityEvent(time, amount, category, others, where)))
+        return parts
 
     def _states(self, keys: Iterable[str]) -> dict[str, EntityState]:
         states = self._entities.get_many(keys)
         for key, state in states.items():
             if isinstance(state.rows, dict):  # fresh from the store
-                state.rows = PartnerRows(self._partners, key)
+                state.rows = PartnerRows(self._json, key)
         return states
 
     def remembers(self, transaction_id: str) -> bool:
@@ -281,10 +294,38 @@ class HistoryState:
         self._latest = None
         return True
 
+    def hear_later(self, labels: Sequence[DueLabel]) -> None:
+        """Labels that become known after everything so far. Each is heard when a transaction of that time comes."""
+        _, first, last = self._json.get(_DUE) or (None, 0, 0)
+        waiting = [tuple(label) for number in range(first, last) for label in self._json.get(_due_key(number)) or ()]
+        self._json.forget(map(_due_key, range(first, last)))
+        waiting = sorted([*waiting, *labels])
+        pages = [waiting[start : start + _CHUNK] for start in range(0, len(waiting), _CHUNK)]
+        for number, page in enumerate(pages):
+            self._json.put(_due_key(number), page)
+        if pages:
+            self._json.put(_DUE, (waiting[0][0], 0, len(pages)))
+
+    def _hear_due(self, time: int) -> None:
+        while (due := self._json.get(_DUE)) and due[1] < due[2] and due[0] <= time:
+            page = self._json.get(_due_key(due[1])) or []
+            rest = [label for label in page if label[0] > time]
+            for known_at, transaction_id, is_fraud in page[: len(page) - len(rest)]:
+                added = self._remembered(transaction_id)
+                if added is not None and added.is_fraud is None:  # nobody said otherwise meanwhile
+                    self.hear(transaction_id, is_fraud, known_at)
+            if rest:
+                self._json.put(_due_key(due[1]), rest)
+                self._json.put(_DUE, (rest[0][0], due[1], due[2]))
+            else:
+                self._json.forget([_due_key(due[1])])
+                following = self._json.get(_due_key(due[1] + 1))
+                self._json.put(_DUE, (following[0][0] if following else time, due[1] + 1, due[2]))
+
     def flush(self, *, entities: bool = True) -> None:
         """Write all changes to the store; those of `entities` are many at first, and each may change again soon."""
         drained = [self._added.drain(), self._queue.drain()]
-        drained += [self._entities.drain(), self._partners.drain()] if entities else []
+        drained += [self._entities.drain(), self._json.drain()] if entities else []
         self._store.put_many({key: row for changed, _ in drained for key, row in changed.items()})
         self._store.forget_many([key for _, dropped in drained for key in dropped])
 
@@ -327,6 +368,10 @@ class HistoryState:
 
 def _key_of(transaction_id: str) -> str:
     return f"t:{transaction_id}"
+
+
+def _due_key(number: int) -> str:
+    return f"l:{number}"
 
 
 def _chunk_key(number: int) -> str:
