@@ -55,9 +55,7 @@ def entities(
         f"busy against quiet: {found['busy_to_quiet']:.2f} times; the longest row has {found['longest_row_kb']:.1f} KB"
     )
     batches = found["batches_ms_a_row"]
-    line(
-        f"a row in batches of {BATCH}: {batches['history']:.3f} ms, {batches['none']:.3f} ms without a history (of the processor)"
-    )
+    line(f"a row in batches of {BATCH}: {batches['history']:.3f} ms, {batches['none']:.3f} ms without a history")
 
 
 def measure(address: str, without: Path, transactions: int) -> dict[str, Any]:

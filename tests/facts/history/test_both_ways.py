@@ -218,9 +218,9 @@ def latest(dated: Sequence[tuple[int, Row]], time: int, span: Window, *, cells: 
     """Those in a window: the latest few, and of the others those whose cell lies wholly in it."""
     there = sorted((when for when, _ in dated if when > time - span.length), reverse=True)
     first = time - span.length
-    if len(there) > entity_state.EXACT:
+    if len(there) > plan_module.EXACT:
         whole = (first // span.cell + 1) * span.cell - 1
-        first = max(first, min(there[entity_state.EXACT], whole) if cells else there[entity_state.EXACT])
+        first = max(first, min(there[plan_module.EXACT], whole) if cells else there[plan_module.EXACT])
     return [row for when, row in dated if when > first]
 
 
@@ -259,8 +259,8 @@ def test_three_ways_give_the_same_facts(stream: list[Row], on_arrival: bool, reo
 def few() -> Iterator[None]:
     """Entities are busy with four transactions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entity_state, "EXACT", 3)
-        patch.setattr(columns_module, "EXACT", 3)
+        for module in (plan_module, entity_state, columns_module):
+            patch.setattr(module, "EXACT", 3)
         patch.setattr(entity_state, "_SPARE", 1)
         patch.setattr(plan_module, "CELLS", 5)
         yield

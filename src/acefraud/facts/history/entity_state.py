@@ -117,7 +117,7 @@ Cell = list[Any]
 
 
 @dataclass(slots=True)
-class Past:
+class Timeline:
     """Times in order: the latest one by one, and in cells all up to a time."""
 
     times: list[int] = field(default_factory=list)
@@ -176,14 +176,14 @@ class EntityState:
     """How many transactions were ever added. Each is numbered by it."""
     newest: int = UNKNOWN
     place: Place | None = None
-    past: Past = field(default_factory=Past)
+    past: Timeline = field(default_factory=Timeline)
     """A cell is the number of transactions and of known amounts, their sum and the highest, and then for each other
     entity how many of its values were met there last."""
     amounts: list[int | None] = field(default_factory=list)
     categories: list[str | None] = field(default_factory=list)
     others: list[list[str | None]] = field(default_factory=list)
     """By the position of the other entity in the plan."""
-    labels: Past = field(default_factory=Past)
+    labels: Timeline = field(default_factory=Timeline)
     """In the order in which they became known. A cell is their number and how many say fraud."""
     numbers: list[int] = field(default_factory=list)
     """The transaction of each label."""
@@ -393,14 +393,19 @@ class EntityState:
             self.rows.pop(f"page {self.pages[0]}", None)
             self.pages[0] += 1
 
-    def hear(self, number: int, is_fraud: bool, known_at: int, before: tuple[int, int] | None, of: EntityPlan) -> None:
-        """The truth of one of its transactions. From its arrival on it replaces the one ``before`` it."""
-        self.valid = [
-            min(until, known_at) if other == number else until
-            for other, until in zip(self.numbers, self.valid, strict=True)
-        ]
-        if before is not None and before[0] <= self.labels.until:
-            self._count_label(before[0], before[1], -1, of.plan)
+    def hear(
+        self, number: int, is_fraud: bool, known_at: int, before: tuple[int | None, bool] | None, of: EntityPlan
+    ) -> None:
+        """The truth of one of its transactions. From its arrival on it replaces the one ``before`` it.
+
+        When that became known is None if an earlier version heard it.
+        """
+        if before is not None:
+            for at, other in enumerate(self.numbers):
+                if other == number:
+                    self.valid[at] = min(self.valid[at], known_at)
+            if before[0] is not None and before[0] <= self.labels.until:
+                self._count_label(before[0], before[1], -1, of.plan)
         if known_at <= self.newest - of.plan.longest.length:
             return
         if known_at <= self.labels.until:
@@ -465,12 +470,12 @@ class EntityState:
         number, newest, until, heard_until, first, last, times, categories, labels, others = numbers[:10]
         kept = [{cell[0]: cell[1:] for cell in each} for each in cells]
         state = cls(number, newest, None if place is None else (place[0], place[1]), pages=[first, last])
-        state.past = Past(take(times), until, kept[:windows])
+        state.past = Timeline(take(times), until, kept[:windows])
         amounts = take(times)
         state.amounts = [None if one == UNKNOWN else one for one in amounts] if UNKNOWN in amounts else [*amounts]
         state.others = [list(map(value, take(times))) for _ in range(others)]
         state.categories = list(map(value, take(categories))) or [None] * times
-        state.labels = Past(take(labels), heard_until, kept[windows:])
+        state.labels = Timeline(take(labels), heard_until, kept[windows:])
         state.numbers, state.frauds, state.valid = take(labels), take(labels), [_ALWAYS] * labels
         for index, until in revised:
             state.valid[index] = until

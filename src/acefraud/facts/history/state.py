@@ -284,7 +284,7 @@ class HistoryState:
         if added.is_fraud is is_fraud:
             return True
         known_at = max(known_at, added.time)
-        before = None if added.is_fraud is None or added.known_at is None else (added.known_at, added.is_fraud)
+        before = None if added.is_fraud is None else (added.known_at, added.is_fraud)
         added.is_fraud, added.known_at = is_fraud, known_at
         self._added.put(_key_of(transaction_id), added)
         states = self._states(added.numbers)
