@@ -9,6 +9,7 @@ import typer
 from acefraud.errors import AcefraudError
 from benchmarks.book_size import bullets
 from benchmarks.change import change
+from benchmarks.entities import entities
 from benchmarks.estimator import estimator
 from benchmarks.feeds import feeds
 from benchmarks.fits import fits
@@ -49,6 +50,7 @@ app.command()(train)
 app.command()(parts)
 app.command()(hearing)
 app.command()(stream)
+app.command()(entities)
 app.command()(ledger)
 app.command()(writers)
 app.command()(witness)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
+from itertools import islice
 
 import numpy as np
 
@@ -29,7 +30,7 @@ MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""
 
 _ROWS_AT_ONCE = 10_000
-"""Transactions of a long history that are added between two flushes."""
+"""Transactions of a long history that are fetched for at once, or added between two flushes."""
 _MAPPING = "mapping"
 _CHANGES = "changes"
 
@@ -154,8 +155,7 @@ class EntityMemory:
 
     def _facts_in_turn(self, transactions: Iterable[Transaction], ledger: Ledger) -> list[dict[str, FactValue]]:
         with ledger.rows() as rows:
-            state = self._read(rows)
-            return [self._add(state, transaction) for transaction in transactions]
+            return self._add_all(self._read(rows), transactions)
 
     def past(self, transactions: Transactions, ledger: Ledger) -> tuple[datetime | None, BoolArray]:
         """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
@@ -180,7 +180,7 @@ class EntityMemory:
                 return Drafted(self.enriched(transactions, ledger), self, self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
-            found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
+            found = list(map(with_history, transactions, self._add_all(state, transactions)))
             _write(state, draft)
         return Drafted(found, self, _written_unless_changed(draft, before, self.adding(transactions)))
 
@@ -260,12 +260,17 @@ class EntityMemory:
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
+        newest, due = int(past.rows.times.max(initial=UNKNOWN)), []
         for number, (index, transaction, is_fraud, known_at) in enumerate(past):
             # The facts from history of a studied case are among its own already.
             state.add(self.event(transaction), transaction.facts if index < past.labelled else None)
-            _hear(state, transaction, is_fraud, known_at)
+            if known_at > newest:
+                due.append((known_at, transaction.id, is_fraud))
+            else:
+                _hear(state, transaction, is_fraud, known_at)
             if number % _ROWS_AT_ONCE == 0:
                 state.flush(entities=False)
+        state.hear_later(due)
         _write(state, rows)
 
     def _add(self, state: HistoryState, transaction: Transaction) -> dict[str, FactValue]:
@@ -274,6 +279,16 @@ class EntityMemory:
         facts = state.facts(event)
         state.add(event)
         return facts
+
+    def _add_all(self, state: HistoryState, transactions: Iterable[Transaction]) -> list[dict[str, FactValue]]:
+        found: list[dict[str, FactValue]] = []
+        rest = map(self.event, transactions)
+        while events := list(islice(rest, _ROWS_AT_ONCE)):
+            state.prefetch(events)
+            for event in events:
+                found.append(state.facts(event))
+                state.add(event)
+        return found
 
     # --- the rows ----------------------------------------------------------------------------------------------
 

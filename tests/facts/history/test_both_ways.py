@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
+from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, entity_state, history_columns
+from acefraud.facts.history import columns as columns_module
+from acefraud.facts.history import plan as plan_module
 from acefraud.facts.history.plan import HOUR, UNITS, Window
 from acefraud.support.great_circle import great_circle_km
 from acefraud.support.timestamps import UNKNOWN
@@ -167,8 +170,8 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
     newest = max((each.time for each in arrived), default=0)
     past = [each for each in arrived if newest - longest.length < each.time <= row.time]
 
-    def within(span: Window) -> list[Row]:
-        return [each for each in past if row.time - span.length < each.time]
+    def within(span: Window, *, cells: bool = True) -> list[Row]:
+        return latest([(each.time, each) for each in past], row.time, span, cells=cells)
 
     for span in plan.spans:
         yield f"{name}_count_{span.name}", float(len(within(span)))
@@ -182,13 +185,14 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
             label for label in labels if max(row.time - span.length, newest - longest.length) < label.heard_at(plan)
         ]
         heard = [each for each in heard if each.heard_at(plan) <= row.time]
+        heard = latest([(each.heard_at(plan), each) for each in heard], row.time, span)
         frauds = sum(each.label is True for each in heard)
         yield f"{name}_known_frauds_{span.name}", float(frauds)
         if heard:
             yield f"{name}_known_fraud_share_{span.name}", frauds / len(heard)
     yield from _usual(f"{name}_amount_to_usual", row, within(longest))
     if row.event.category is not None:
-        alike = [each for each in within(longest) if each.event.category == row.event.category]
+        alike = [each for each in within(longest, cells=False) if each.event.category == row.event.category]
         yield from _usual(f"{name}_amount_to_usual_in_category", row, alike)
     if past:
         last = max(enumerate(past), key=lambda at: (at[1].time, at[0]))[1]
@@ -208,6 +212,16 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
             yield f"{name}_distinct_{called}_{span.name}", float(len(met))
         if (partner := row.event.entities.get(other)) is not None:
             yield f"{name}_new_{called}", _is_new(plan, arrived, other, partner, row.time)
+
+
+def latest(dated: Sequence[tuple[int, Row]], time: int, span: Window, *, cells: bool = True) -> list[Row]:
+    """Those in a window: the latest few, and of the others those whose cell lies wholly in it."""
+    there = sorted((when for when, _ in dated if when > time - span.length), reverse=True)
+    first = time - span.length
+    if len(there) > plan_module.EXACT:
+        whole = (first // span.cell + 1) * span.cell - 1
+        first = max(first, min(there[plan_module.EXACT], whole) if cells else there[plan_module.EXACT])
+    return [row for when, row in dated if when > first]
 
 
 def units(row: Row) -> int | None:
@@ -239,3 +253,34 @@ def test_three_ways_give_the_same_facts(stream: list[Row], on_arrival: bool, reo
     expected = by_definition(PLAN, stream)
     assert at_once(PLAN, columns_of(stream)) == expected
     assert one_by_one(PLAN, stream, on_arrival=on_arrival, reopen_every=reopen_every) == expected
+
+
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    """Entities are busy with four transactions."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (plan_module, entity_state, columns_module):
+            patch.setattr(module, "EXACT", 3)
+        patch.setattr(entity_state, "_SPARE", 1)
+        patch.setattr(plan_module, "CELLS", 5)
+        yield
+
+
+@given(rows(), st.booleans(), st.integers(1, 30))
+@pytest.mark.usefixtures("few")
+def test_three_ways_give_the_same_facts_of_busy_entities(
+    stream: list[Row], on_arrival: bool, reopen_every: int
+) -> None:
+    stream.sort(key=lambda row: -1 if row.event.time_us is None else row.time)
+    expected = by_definition(PLAN, stream)
+    assert at_once(PLAN, columns_of(stream)) == expected
+    assert one_by_one(PLAN, stream, on_arrival=on_arrival, reopen_every=reopen_every) == expected
+
+
+@given(rows(), st.booleans(), st.integers(1, 30))
+@pytest.mark.usefixtures("few")
+def test_late_rows_of_busy_entities_are_the_same_at_once_and_one_by_one(
+    stream: list[Row], on_arrival: bool, reopen_every: int
+) -> None:
+    found = at_once(PLAN, columns_of(stream))
+    assert one_by_one(PLAN, stream, on_arrival=on_arrival, reopen_every=reopen_every) == found

@@ -11,8 +11,8 @@ from tests.effort import rounds
 from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
+from acefraud.facts.history.entity_state import EntityState
 from acefraud.facts.history.plan import DAY, HOUR
-from acefraud.facts.history.state import EntityState
 from acefraud.support.timestamps import UNKNOWN
 
 Stream = Callable[[int], HistoryEvents]
@@ -129,6 +129,81 @@ def test_the_memory_of_a_busy_entity_stays_bounded() -> None:
     assert max(sizes[10:]) <= 1.1 * sizes[9]
     assert max(sizes) < 30_000
     assert max(counts[10:]) <= counts[9] + 300
+
+
+def test_the_row_of_a_busy_entity_stays_small_and_its_facts_near_the_exact_ones() -> None:
+    """Two thousand payments a day at one shop, by five thousand cards."""
+    plan = HistoryPlan(entities=("card_id", "shop_id"), windows=("24h", "4d"), label_patience="1d", pair_memory=1000)
+    store, dice = MemoryRows(), np.random.default_rng(1)
+    state = HistoryState(plan, store)
+    cards, kept = dice.integers(0, 5_000, 12_000).tolist(), []
+    for number, card in enumerate(cards):
+        state.add(pay(f"t{number}", number * 0.012, card=f"c{card}"))
+        state.hear(f"t{number}", number % 10 == 0, round(number * 0.012 * HOUR))
+        if number % 1000 == 999:
+            state.flush()
+            kept.append(sum(key.startswith("p:") for key in store.rows))
+    assert max(len(row) for key, row in store.rows.items() if key.startswith("e:")) < 20_000
+    assert max(kept) < 5_300, "a row for each card and a page for every few"
+    facts = HistoryState(plan, store).facts(pay("new", 12_000 * 0.012))
+    exact = {"24h": 2_000, "4d": 8_000}
+    for window, count in exact.items():
+        assert 0.96 * count <= float(facts[f"shop_count_{window}"]) <= count
+        assert facts[f"shop_sum_{window}"] == 10 * float(facts[f"shop_count_{window}"])
+        assert float(facts[f"shop_known_frauds_{window}"]) == pytest.approx(0.1 * count, rel=0.05)
+        distinct = len(set(cards[-count:]))
+        assert 0.96 * distinct <= float(facts[f"shop_distinct_card_{window}"]) <= distinct
+
+
+OF_EARLIER_VERSIONS = {
+    "e:card:c": b'{"n":2,"t":[0,3600000000],"a":[100000,null],"c":null,"o":[["s"],["u"]],"p":null,'
+    b'"l":[[7200000000,0,1,null]],"m":[[0,"s",0,0],[0,"u",3600000000,1]]}',
+    "e:shop:s": b'{"n":1,"t":[0],"a":[100000],"c":null,"o":[["c"]],"p":null,"l":[[7200000000,0,1,null]],'
+    b'"m":[[0,"c",0,0]]}',
+    "t:t0": b'[0,{"e:card:c":["card_id",0],"e:shop:s":["shop_id",0]},[0.0,null,true],true]',
+    "clock": b"[3600000000,0,0,[]]",
+    "q:0": b'[3600000000,0,0,["t0","t1"]]',
+}
+
+
+def test_rows_of_earlier_versions_can_be_read() -> None:
+    store = MemoryRows()
+    store.put_many(OF_EARLIER_VERSIONS)
+    state = HistoryState(PLAN, store)
+    facts = state.facts(pay("t2", 3))
+    assert (facts["card_count_24h"], facts["card_sum_24h"], facts["card_known_frauds_7d"]) == (2.0, 10.0, 1.0)
+    assert (facts["card_distinct_shop_24h"], facts["card_new_shop"], facts["shop_new_card"]) == (2.0, False, False)
+    assert state.hear("t0", False, 3 * HOUR)
+    assert state.facts(pay("t2", 3))["card_known_frauds_7d"] == 0.0
+    state.add(pay("t2", 3))
+    state.flush()
+    assert HistoryState(PLAN, store).facts(pay("t3", 4))["card_count_24h"] == 3.0
+
+
+def test_a_label_of_a_busy_entity_is_revised() -> None:
+    state = HistoryState(PLAN)
+    for number in range(400):
+        state.add(pay(f"t{number}", number / 100))
+        state.hear(f"t{number}", number < 10, round(number / 100 * HOUR))
+    assert frauds(state, 4) == (10.0, 10 / 400)
+    assert state.hear("t0", False, 4 * HOUR)
+    assert frauds(state, 4) == (9.0, 9 / 400)
+
+
+def test_labels_of_the_time_to_come_wait_until_it_has_come() -> None:
+    store = MemoryRows()
+    state = HistoryState(PLAN, store)
+    for number in range(100):
+        state.add(pay(f"t{number}", number / 100))
+    state.hear_later([((2 + number) * HOUR, f"t{number}", True) for number in range(50)])
+    state.hear_later([((2 + number) * HOUR, f"t{number}", True) for number in range(50, 100)])
+    state.flush()
+    state = HistoryState(PLAN, store)
+    assert state.hear("t20", False, 2 * HOUR)
+    assert [frauds(state, hour)[0] for hour in (1.5, 2, 12.5, 70)] == [0.0, 1.0, 11.0, 68.0]
+    state.add(pay("last", 200))
+    state.flush()
+    assert not any(key.startswith("l:") for key in store.rows)
 
 
 def events_of(columns: HistoryEvents) -> list[HistoryEvent]:

@@ -2,7 +2,7 @@
 
 Rows are sorted by entity, then by time and arrival. A window is then a range of neighbouring rows, so counts and sums
 are differences of running totals. The few entities whose rows arrived out of order are replayed row by row through
-`acefraud.facts.history.state.EntityState`.
+`acefraud.facts.history.entity_state.EntityState`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.table import Codes, Columns, Flags
-from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvents, HistoryPlan, amounts_units, place
-from acefraud.facts.history.state import EntityEvent, EntityPlan, EntityState
+from acefraud.facts.history.entity_state import EntityEvent, EntityPlan, EntityState
+from acefraud.facts.history.plan import EXACT, HOUR, UNITS, HistoryEvents, HistoryPlan, Window, amounts_units, place
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 from acefraud.support.great_circle import great_circle_km
 from acefraud.support.timestamps import UNKNOWN
@@ -91,9 +91,36 @@ class GroupedRows:
             return self
         return self._sorted(self.rows[kept], self.group[kept], self.time[kept])
 
+    def starts(self, window: Window, *, cells: bool = True) -> IntArray:
+        """For each row, where its window begins."""
+        return window_starts(
+            self.values, self.time, (self.group, self.time, np.arange(len(self.rows))), window, cells=cells
+        )
+
     def ends(self) -> IntArray:
         """For each row, the position of the last one in its group."""
         return np.searchsorted(self.group, self.group, side="right") - 1
+
+
+def window_starts(
+    values: GroupedValues,
+    line: IntArray,
+    asked: tuple[IntArray, IntArray, IntArray],
+    window: Window,
+    *,
+    cells: bool = True,
+) -> IntArray:
+    """For each group, time and end that is asked for, where the window begins on a line of sorted times.
+
+    Those before the latest `EXACT` count if their cell lies wholly in the window, or never without ``cells``.
+    """
+    group, time, end = asked
+    start = values.after(group, time - window.length)
+    if len(busy := np.flatnonzero(end - start > EXACT)):
+        last = line[end[busy] - EXACT - 1]
+        cut = np.minimum(last, window.first_whole_cell(time[busy]) - 1) if cells else last
+        start[busy] = np.maximum(start[busy], values.after(group[busy], cut))
+    return start
 
 
 def running(values: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> IntArray:
@@ -246,7 +273,7 @@ def _numbers(table: _Table, column: str, past: GroupedRows) -> Figures:
     """All numbers of the entities in a column, in the order of ``past``."""
     plan = table.plan
     entity = plan.name_of(column)
-    starts = {span.name: past.values.after(past.group, past.time - span.length) for span in plan.spans}
+    starts = {span.name: past.starts(span) for span in plan.spans}
     here = np.arange(len(past.rows))
     for span in plan.spans:
         yield f"{entity}_count_{span.name}", (here - starts[span.name]).astype(np.float64)
@@ -302,8 +329,9 @@ def _usual_in_category(table: _Table, past: GroupedRows) -> FloatArray:
     alike = GroupedRows.of(there, past.group * kinds + codes, past.time)
     amounts = table.amount[past.rows][alike.rows]
     found = np.full(len(past.rows), np.nan)
-    start = alike.values.after(alike.group, alike.time - table.plan.longest.length)
-    found[alike.rows] = _to_usual(amounts, start)
+    start = past.starts(table.plan.longest, cells=False)[alike.rows]
+    places = GroupedValues.of(alike.group, alike.rows, groups=alike.groups)
+    found[alike.rows] = _to_usual(amounts, places.after(alike.group, start - 1))
     return found
 
 
@@ -318,16 +346,16 @@ def _known_frauds(table: _Table, entity: str, past: GroupedRows) -> Figures:
     heard = np.flatnonzero(arrival != UNKNOWN)
     heard = heard[np.lexsort((arrival[heard], past.group[heard]))]
     known = GroupedValues.of(past.group[heard], arrival[heard], groups=past.groups)
-    labels, frauds = running(np.ones(len(heard), np.bool_)), running(fraud[heard])
+    frauds = running(fraud[heard])
     at_once = arrival == past.time
     ties = past.values.after(past.group, past.time)
-    end = known.after(past.group, past.time)
-    early_labels, early_frauds = (totals[ties] - totals[:-1] for totals in (running(at_once), running(at_once & fraud)))
+    early = running(at_once)
+    end = known.after(past.group, past.time) - (early[ties] - early[:-1])  # those of the time itself come last
     for span in table.plan.spans:
-        start = known.after(past.group, past.time - span.length)
-        found = (frauds[end] - frauds[start] - early_frauds).astype(np.float64)
+        start = window_starts(known, arrival[heard], (past.group, past.time, end), span)
+        found = (frauds[end] - frauds[start]).astype(np.float64)
         yield f"{entity}_known_frauds_{span.name}", found
-        yield f"{entity}_known_fraud_share_{span.name}", _share(found, labels[end] - labels[start] - early_labels)
+        yield f"{entity}_known_fraud_share_{span.name}", _share(found, end - start)
 
 
 def _since_last(table: _Table, entity: str, past: GroupedRows) -> Figures:
@@ -376,12 +404,12 @@ def _replay(table: _Table, column: str, late: GroupedRows, found: Columns) -> No
         if row_group != group:
             group, state = row_group, EntityState()
         event = _event(table, others, row)
-        for name, value in state.facts(event, of):
+        for name, value in state.facts(event, of).items():
             (found.flags if isinstance(value, bool) else found.numbers)[name][row] = value
         number = state.add(event, of)
         arrival = int(table.arrival[row])
         if arrival != UNKNOWN:
-            state.hear(number, bool(table.events.label[row]), arrival, of)
+            state.hear(number, bool(table.events.label[row]), arrival, None, of)
 
 
 def _event(table: _Table, others: Sequence[Codes], row: int) -> EntityEvent:

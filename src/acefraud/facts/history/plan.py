@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ HOUR = 3_600_000_000
 """In microseconds, like all times here."""
 DAY = 24 * HOUR
 
+T = TypeVar("T", int, IntArray)
 _DURATION = re.compile(r"(\d{1,5})([hd])")
 _FROM_LABELS = ("known_frauds", "known_fraud_share")
 _ID_WORDS = frozenset({"id", "uuid", "guid", "number", "num", "no", "nr", "hash"})
@@ -54,12 +55,27 @@ def entity_name(column: str) -> str:
     return "_".join([word for word in words if word not in _ID_WORDS] or words)
 
 
+EXACT = 128
+"""So many latest transactions, and labels, of an entity count exactly in every window..."""
+CELLS = 32
+"""...and earlier ones if their cell lies wholly in the window, which is so many cells long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A window of the past: its name and its length."""
 
     name: str
     length: int
+
+    @property
+    def cell(self) -> int:
+        """The length of its cells. They begin at whole multiples of it, the same for all entities."""
+        return self.length // CELLS
+
+    def first_whole_cell(self, time: T) -> T:
+        """When the first cell begins that lies wholly in the window which ends at a time."""
+        return ((time - self.length) // self.cell + 1) * self.cell
 
 
 class HistoryPlan(BaseModel):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, pairwise
-from operator import attrgetter
+from itertools import islice, repeat
+from math import isnan, nan
 from typing import Any, Generic, Self, TypeVar
 
 from acefraud.core.ledger import MemoryRows, RowStore
 from acefraud.core.transaction import FactValue
-from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvent, HistoryPlan, Place, amount_units, place
-from acefraud.support.great_circle import great_circle_km
+from acefraud.facts.history.entity_state import EntityEvent, EntityPlan, EntityState, from_json, to_json
+from acefraud.facts.history.plan import HistoryEvent, HistoryPlan, amount_units, place
 
 T = TypeVar("T")
 
@@ -26,19 +25,21 @@ class RowCache(Generic[T]):
         self._rows: dict[str, T] = {}
         self._changed: set[str] = set()
         self._dropped: set[str] = set()
+        self._absent: set[str] = set()
 
     def get_many(self, keys: Iterable[str]) -> dict[str, T]:
         """The rows that exist."""
         wanted = list(keys)
-        missing = [key for key in wanted if key not in self._rows and key not in self._dropped]
+        missing = [key for key in wanted if not (key in self._rows or key in self._dropped or key in self._absent)]
         if missing:
             self._rows |= {key: self._load(row) for key, row in self._store.get_many(missing).items()}
+            self._absent.update(missing)
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
     def get(self, key: str) -> T | None:
         """One row, if it exists."""
         row = self._rows.get(key)
-        return self.get_many([key]).get(key) if row is None else row
+        return self.get_many([key]).get(key) if row is None and key not in self._absent else row
 
     def put(self, key: str, row: T) -> None:
         """Keep a new or changed row."""
@@ -58,246 +59,42 @@ class RowCache(Generic[T]):
         changed, dropped = {key: self._dump(self._rows[key]) for key in sorted(self._changed)}, sorted(self._dropped)
         self._changed.clear()
         self._dropped.clear()
+        self._absent.clear()
         for key in list(islice(self._rows, max(0, len(self._rows) - self._most))):
             del self._rows[key]
         return changed, dropped
 
 
-def to_json(content: Any) -> bytes:
-    """Compact JSON."""
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+class PartnerRows:
+    """The rows in which an entity keeps partners that it met long ago."""
 
+    def __init__(self, rows: RowCache[Any], entity: str) -> None:
+        self._rows, self._prefix = rows, f"p:{len(entity)}:{entity}:"
 
-def from_json(row: bytes) -> Any:
-    """The content of `to_json`."""
-    return json.loads(row.decode("utf-8", "surrogatepass"))
+    def get(self, name: str) -> Any:
+        """A row; None if there is none."""
+        return self._rows.get(self._prefix + name)
 
+    def pop(self, name: str, default: None) -> Any:
+        """A row, which is deleted; None if there is none."""
+        row = self.get(name)
+        if row is None:
+            return default
+        self._rows.forget([self._prefix + name])
+        return row
 
-_known_at = attrgetter("known_at")
-FoundFacts = Iterator[tuple[str, FactValue]]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityEvent:
-    """A transaction as one of its entities remembers it."""
-
-    time: int
-    amount: int | None = None
-    """In whole units, as `acefraud.facts.history.plan.amount_units` makes them."""
-    category: str | None = None
-    others: tuple[str | None, ...] = ()
-    """The values of the other entities, in the order of the plan."""
-    place: Place | None = None
-
-
-@dataclass(slots=True)
-class Label:
-    """A truth: of which transaction, known from when, and until when it was not revised."""
-
-    known_at: int
-    number: int
-    is_fraud: bool
-    until: int | None = None
-
-
-@dataclass(slots=True)
-class Pair:
-    """Another entity that was met: the earliest remembered time, and the number of the latest transaction."""
-
-    earliest: int
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class EntityPlan:
-    """A plan as it applies to the entities of one column."""
-
-    plan: HistoryPlan
-    name: str
-    others: tuple[str, ...]
-    amounts: bool
-
-    @classmethod
-    def of(cls, plan: HistoryPlan, column: str, *, amounts: bool) -> EntityPlan:
-        """The part of a plan for one column. `amounts` says whether transactions have amounts."""
-        return cls(plan, plan.name_of(column), tuple(name for _, name in plan.others(column)), amounts)
-
-
-@dataclass(slots=True)
-class EntityState:
-    """The memory of one entity, in order of time and then of arrival.
-
-    It holds what the longest window can need, counted back from the newest transaction. A transaction that arrives late
-    sees only those before it that are still remembered, and no places: only the newest place is kept.
-    """
-
-    count: int = 0
-    """How many transactions were ever added. Each is numbered by it."""
-    times: list[int] = field(default_factory=list)
-    amounts: list[int | None] = field(default_factory=list)
-    categories: list[str | None] = field(default_factory=list)
-    others: list[tuple[str | None, ...]] = field(default_factory=list)
-    place: Place | None = None
-    labels: list[Label] = field(default_factory=list)
-    """In the order in which they became known."""
-    pairs: dict[int, dict[str, Pair]] = field(default_factory=dict)
-    """By the position of the other entity in the plan; the one met longest ago comes first."""
-
-    # --- facts -------------------------------------------------------------------------------------------------
-
-    def facts(self, event: EntityEvent, of: EntityPlan) -> FoundFacts:
-        """The facts of a transaction that comes next. Unknown facts are left out."""
-        end = bisect_right(self.times, event.time)
-        for span in of.plan.spans:
-            start = bisect_right(self.times, event.time - span.length)
-            yield f"{of.name}_count_{span.name}", float(end - start)
-            if of.amounts:
-                yield from self._amounts(f"{of.name}_{{}}_{span.name}", start, end)
-            yield from self._frauds(f"{of.name}_known_{{}}_{span.name}", event.time, span.length)
-        if of.amounts and event.amount is not None:
-            yield from self._usual(event, event.amount, end, of)
-        if end:
-            yield from self._since_last(event, end, of)
-        for position, other in enumerate(of.others):
-            yield from self._met(event, position, f"{of.name}_{{}}_{other}", end, of.plan)
-
-    def _amounts(self, name: str, start: int, end: int) -> FoundFacts:
-        known = [amount for amount in self.amounts[start:end] if amount is not None]
-        total = sum(known)
-        yield name.format("sum"), total / float(UNITS)
-        if known:
-            yield name.format("mean"), total / float(len(known) * UNITS)
-            yield name.format("max"), max(known) / float(UNITS)
-
-    def _frauds(self, name: str, time: int, length: int) -> FoundFacts:
-        start = bisect_right(self.labels, time - length, key=_known_at)
-        end = bisect_right(self.labels, time, key=_known_at)
-        known = self.labels[start:end]
-        arrived = [label.is_fraud for label in known if label.until is None or time < label.until]
-        yield name.format("frauds"), float(sum(arrived))
-        if arrived:
-            yield name.format("fraud_share"), sum(arrived) / len(arrived)
-
-    def _usual(self, event: EntityEvent, amount: int, end: int, of: EntityPlan) -> FoundFacts:
-        start = bisect_right(self.times, event.time - of.plan.longest.length)
-        known = [other for other in self.amounts[start:end] if other is not None]
-        yield from _to_usual(f"{of.name}_amount_to_usual", amount, known)
-        if of.plan.category and event.category is not None:
-            alike = zip(self.amounts[start:end], self.categories[start:end], strict=True)
-            known = [other for other, category in alike if other is not None and category == event.category]
-            yield from _to_usual(f"{of.name}_amount_to_usual_in_category", amount, known)
-
-    def _since_last(self, event: EntityEvent, end: int, of: EntityPlan) -> FoundFacts:
-        hours = (event.time - self.times[end - 1]) / float(HOUR)
-        yield f"{of.name}_hours_since_last", hours
-        if of.plan.has_places and self.place and event.place and end == len(self.times):
-            way = great_circle_km(self.place, event.place)
-            yield f"{of.name}_km_from_last", way
-            if hours:
-                yield f"{of.name}_kmh_from_last", way / hours
-
-    def _met(self, event: EntityEvent, position: int, name: str, end: int, plan: HistoryPlan) -> FoundFacts:
-        for span in plan.pair_spans:
-            start = bisect_right(self.times, event.time - span.length)
-            met = {others[position] for others in self.others[start:end]} - {None}
-            yield f"{name.format('distinct')}_{span.name}", float(len(met))
-        value = event.others[position]
-        if value is not None:
-            pair = self.pairs.get(position, {}).get(value)
-            yield name.format("new"), pair is None or pair.earliest > event.time
-
-    # --- adding ------------------------------------------------------------------------------------------------
-
-    def add(self, event: EntityEvent, of: EntityPlan) -> int:
-        """Remember a transaction, and forget what no window needs any more. Returns its number."""
-        number = self.count
-        self.count += 1
-        at = bisect_right(self.times, event.time)
-        if at == len(self.times):
-            self.place = event.place
-        self.times.insert(at, event.time)
-        self.amounts.insert(at, event.amount)
-        self.categories.insert(at, event.category)
-        self.others.insert(at, event.others)
-        for position, value in enumerate(event.others):
-            if value is not None:
-                pairs = self.pairs.setdefault(position, {})
-                known = pairs.pop(value, None)
-                pairs[value] = Pair(event.time if known is None else min(event.time, known.earliest), number)
-        self._forget(self.times[-1] - of.plan.longest.length, number - of.plan.pair_memory)
-        return number
-
-    def _forget(self, time: int, number: int) -> None:
-        gone = bisect_right(self.times, time)
-        for column in (self.times, self.amounts, self.categories, self.others):
-            del column[:gone]
-        del self.labels[: bisect_right(self.labels, time, key=_known_at)]
-        for pairs in self.pairs.values():
-            while pairs and pairs[oldest := next(iter(pairs))].number <= number:
-                del pairs[oldest]
-
-    def hear(self, number: int, is_fraud: bool, known_at: int, of: EntityPlan) -> None:
-        """The truth of one of its transactions. It replaces an earlier one from its arrival on."""
-        for label in self.labels:
-            if label.number == number:
-                label.until = known_at if label.until is None else min(label.until, known_at)
-        if known_at > self.times[-1] - of.plan.longest.length:
-            label = Label(known_at, number, is_fraud)
-            self.labels.insert(bisect_right(self.labels, known_at, key=_known_at), label)
-
-    # --- storing -----------------------------------------------------------------------------------------------
-
-    def dump(self) -> bytes:
-        """The state as compact JSON. Times are written as differences, which are shorter."""
-        return to_json(
-            {
-                "n": self.count,
-                "t": [*self.times[:1], *(later - earlier for earlier, later in pairwise(self.times))],
-                "a": self.amounts,
-                "c": self.categories if any(self.categories) else None,
-                "o": self.others,
-                "p": self.place,
-                "l": [[label.known_at, label.number, int(label.is_fraud), label.until] for label in self.labels],
-                "m": [
-                    [position, value, pair.earliest, pair.number]
-                    for position, pairs in self.pairs.items()
-                    for value, pair in pairs.items()
-                ],
-            }
-        )
-
-    @classmethod
-    def load(cls, row: bytes) -> EntityState:
-        """The state that was dumped.
-
-        >>> state = EntityState()
-        >>> EntityState.load(state.dump()) == state
-        True
-        """
-        content: dict[str, Any] = from_json(row)
-        pairs: dict[int, dict[str, Pair]] = {}
-        for position, value, earliest, number in content["m"]:
-            pairs.setdefault(position, {})[value] = Pair(earliest, number)
-        return cls(
-            count=content["n"],
-            times=list(accumulate(content["t"])),
-            amounts=content["a"],
-            categories=[None] * len(content["t"]) if content["c"] is None else content["c"],
-            others=[tuple(values) for values in content["o"]],
-            place=None if content["p"] is None else (content["p"][0], content["p"][1]),
-            labels=[Label(known, number, bool(fraud), until) for known, number, fraud, until in content["l"]],
-            pairs=pairs,
-        )
-
-
-def _to_usual(name: str, amount: int, known: Sequence[int]) -> FoundFacts:
-    """An amount against the mean of others; left out if that mean is not positive."""
-    if known and (total := sum(known)) > 0:
-        yield name, float(amount) * len(known) / total
+    def __setitem__(self, name: str, row: Any) -> None:
+        """Insert or replace a row."""
+        self._rows.put(self._prefix + name, row)
 
 
 _CLOCK = "clock"
-_CHUNK = 256
+_DUE = "labels"
+_Part = tuple[str, str, EntityState, EntityEvent]
+"""An entity that takes part in a transaction: its column, key and state, and the transaction as it sees it."""
+DueLabel = tuple[int, str, bool]
+"""When a label becomes known, of which transaction, and whether it says fraud."""
+_CHUNK = 32
 """Ids that one row of the queue holds."""
 
 
@@ -317,15 +114,37 @@ class _StoredRow:
 
 
 @dataclass(slots=True)
-class AddedTransaction(_StoredRow):
+class AddedTransaction:
     """A transaction that was added: the entities that its label concerns later, and the facts it had."""
 
     time: int
     numbers: dict[str, tuple[str, int]]
     """The key of each entity that took part, with its column and the number of the transaction there."""
-    facts: list[FactValue | None]
-    """In the order of the plan."""
+    facts: Sequence[float]
+    """In the order of the plan, NaN where unknown."""
     is_fraud: bool | None = None
+    known_at: int | None = None
+    """When that became known; None in rows of earlier versions too."""
+
+    def dump(self) -> bytes:
+        """The facts as numbers, the rest as JSON."""
+        facts = (
+            [nan if isinstance(fact, str) else fact for fact in self.facts]
+            if str in set(map(type, self.facts))
+            else self.facts
+        )
+        rest = to_json([self.time, self.numbers, self.is_fraud, self.known_at])
+        return struct.pack(f"<xi{len(self.facts)}d", len(facts), *facts) + rest
+
+    @classmethod
+    def load(cls, row: bytes) -> Self:
+        """The row that was dumped, also by versions that wrote all of it as JSON."""
+        if row[:1] == b"[":
+            time, numbers, facts, is_fraud = from_json(row)
+            return cls(time, numbers, [nan if fact is None else fact for fact in facts], is_fraud)
+        (many,) = struct.unpack_from("<i", row, 1)
+        time, numbers, is_fraud, known_at = from_json(row[5 + 8 * many :])
+        return cls(time, numbers, struct.unpack_from(f"<{many}d", row, 5), is_fraud, known_at)
 
 
 @dataclass(slots=True)
@@ -360,32 +179,38 @@ class HistoryState:
         self._plans = {column: EntityPlan.of(plan, column, amounts=amounts) for column in plan.entities}
         self._others = {column: tuple(other for other, _ in plan.others(column)) for column in plan.entities}
         self._prefixes = {column: f"e:{plan.name_of(column)}:" for column in plan.entities}
-        self._names = tuple(plan.facts(amounts=amounts))
+        self._kinds = plan.facts(amounts=amounts)
         self._entities = RowCache(self._store, EntityState.load, EntityState.dump, most=cache)
+        self._json: RowCache[Any] = RowCache(self._store, from_json, to_json, most=cache)
         self._added = RowCache(self._store, AddedTransaction.load, AddedTransaction.dump, most=cache)
         self._queue = RowCache(self._store, Chunk.load, Chunk.dump, most=2)
-        self._latest: tuple[HistoryEvent, dict[str, FactValue]] | None = None
+        self._latest: tuple[HistoryEvent, dict[str, FactValue], list[_Part]] | None = None
 
     def facts(self, event: HistoryEvent) -> dict[str, FactValue]:
         """What its history says of a transaction; nothing if its time is unknown."""
         if event.time_us is None:
             return {}
+        self._hear_due(event.time_us)
         added = self._remembered(event.id)
         if added is not None:
-            found = zip(self._names, added.facts, strict=True)
-            return {name: value for name, value in found if value is not None}
-        facts = self._facts(event, event.time_us)
-        self._latest = event, facts
+            found = zip(self._kinds.items(), added.facts, strict=True)
+            return {name: bool(value) if kind == "flag" else value for (name, kind), value in found if not isnan(value)}
+        parts = self._parts(event, event.time_us)
+        facts = self._facts(parts)
+        self._latest = event, facts, parts
         return dict(facts)
 
-    def _facts(self, event: HistoryEvent, time: int) -> dict[str, FactValue]:
-        keys = self._keys(event)
-        states = self._entities.get_many(keys.values())
+    def _facts(self, parts: Sequence[_Part]) -> dict[str, FactValue]:
         facts: dict[str, FactValue] = {}
-        for column, key in keys.items():
-            state = states.get(key) or EntityState()
-            facts |= state.facts(self._event_for(column, event, time), self._plans[column])
+        for column, _, state, of_entity in parts:
+            facts |= state.facts(of_entity, self._plans[column])
         return facts
+
+    def prefetch(self, events: Iterable[HistoryEvent]) -> None:
+        """Fetch what transactions need at once, which is quicker than one after the other."""
+        wanted = list(events)
+        self._added.get_many(_key_of(event.id) for event in wanted)
+        self._entities.get_many(dict.fromkeys(key for event in wanted for key in self._keys(event).values()))
 
     def add(self, event: HistoryEvent, facts: Mapping[str, FactValue] | None = None) -> None:
         """Count a transaction from now on, with its ``facts`` if they are known already.
@@ -394,37 +219,45 @@ class HistoryState:
         """
         if event.time_us is None or self._remembered(event.id) is not None:
             return
+        self._hear_due(event.time_us)
+        before = self._latest if self._latest and self._latest[0] is event else None
+        parts = before[2] if before else self._parts(event, event.time_us)
         if facts is None:
-            facts = self._latest[1] if self._latest and self._latest[0] is event else self._facts(event, event.time_us)
-        numbers = self._add_to_entities(event, event.time_us)
-        added = AddedTransaction(event.time_us, numbers, [facts.get(name) for name in self._names])
+            facts = before[1] if before else self._facts(parts)
+        numbers = {}
+        for column, key, state, of_entity in parts:
+            numbers[key] = column, state.add(of_entity, self._plans[column])
+            self._entities.put(key, state)
+        values: list[Any] = list(map(facts.get, self._kinds, repeat(nan)))
+        added = AddedTransaction(event.time_us, numbers, values)
         self._added.put(_key_of(event.id), added)
         self._enqueue(event.id, event.time_us)
         self._latest = None
-
-    def _add_to_entities(self, event: HistoryEvent, time: int) -> dict[str, tuple[str, int]]:
-        keys = self._keys(event)
-        states = self._entities.get_many(keys.values())
-        numbers = {}
-        for column, key in keys.items():
-            state = states.get(key) or EntityState()
-            numbers[key] = column, state.add(self._event_for(column, event, time), self._plans[column])
-            self._entities.put(key, state)
-        return numbers
 
     def _keys(self, event: HistoryEvent) -> dict[str, str]:
         """The key of each entity that takes part, by column."""
         entities = event.entities
         return {column: prefix + entities[column] for column, prefix in self._prefixes.items() if column in entities}
 
-    def _event_for(self, column: str, event: HistoryEvent, time: int) -> EntityEvent:
-        return EntityEvent(
-            time=time,
-            amount=amount_units(event.amount),
-            category=event.category if self._plan.category else None,
-            others=tuple(map(event.entities.get, self._others[column])),
-            place=place(event.latitude, event.longitude) if self._plan.has_places else None,
-        )
+    def _parts(self, event: HistoryEvent, time: int) -> list[_Part]:
+        """The column, the key and the state of each entity that takes part, with the transaction as it sees it."""
+        keys = self._keys(event)
+        states = self._states(keys.values())
+        amount, category = amount_units(event.amount), event.category if self._plan.category else None
+        where = place(event.latitude, event.longitude) if self._plan.has_places else None
+        parts = []
+        for column, key in keys.items():
+            others = tuple(map(event.entities.get, self._others[column]))
+            state = states.get(key) or EntityState(rows=PartnerRows(self._json, key))
+            parts.append((column, key, state, EntityEvent(time, amount, category, others, where)))
+        return parts
+
+    def _states(self, keys: Iterable[str]) -> dict[str, EntityState]:
+        states = self._entities.get_many(keys)
+        for key, state in states.items():
+            if isinstance(state.rows, dict):  # fresh from the store
+                state.rows = PartnerRows(self._json, key)
+        return states
 
     def remembers(self, transaction_id: str) -> bool:
         """Whether a transaction was added, so that it gets the facts that it had."""
@@ -450,18 +283,49 @@ class HistoryState:
             return False
         if added.is_fraud is is_fraud:
             return True
-        added.is_fraud = is_fraud
+        known_at = max(known_at, added.time)
+        before = None if added.is_fraud is None else (added.known_at, added.is_fraud)
+        added.is_fraud, added.known_at = is_fraud, known_at
         self._added.put(_key_of(transaction_id), added)
-        states = self._entities.get_many(added.numbers)
+        states = self._states(added.numbers)
         for key, (column, number) in added.numbers.items():
-            states[key].hear(number, is_fraud, max(known_at, added.time), self._plans[column])
+            states[key].hear(number, is_fraud, known_at, before, self._plans[column])
             self._entities.put(key, states[key])
         self._latest = None
         return True
 
+    def hear_later(self, labels: Sequence[DueLabel]) -> None:
+        """Labels that become known after everything so far. Each is heard when a transaction of that time comes."""
+        _, first, last = self._json.get(_DUE) or (None, 0, 0)
+        waiting = [tuple(label) for number in range(first, last) for label in self._json.get(_due_key(number)) or ()]
+        self._json.forget(map(_due_key, range(first, last)))
+        waiting = sorted([*waiting, *labels])
+        pages = [waiting[start : start + _CHUNK] for start in range(0, len(waiting), _CHUNK)]
+        for number, page in enumerate(pages):
+            self._json.put(_due_key(number), page)
+        if pages:
+            self._json.put(_DUE, (waiting[0][0], 0, len(pages)))
+
+    def _hear_due(self, time: int) -> None:
+        while (due := self._json.get(_DUE)) and due[1] < due[2] and due[0] <= time:
+            page = self._json.get(_due_key(due[1])) or []
+            rest = [label for label in page if label[0] > time]
+            for known_at, transaction_id, is_fraud in page[: len(page) - len(rest)]:
+                added = self._remembered(transaction_id)
+                if added is not None and added.is_fraud is None:  # nobody said otherwise meanwhile
+                    self.hear(transaction_id, is_fraud, known_at)
+            if rest:
+                self._json.put(_due_key(due[1]), rest)
+                self._json.put(_DUE, (rest[0][0], due[1], due[2]))
+            else:
+                self._json.forget([_due_key(due[1])])
+                following = self._json.get(_due_key(due[1] + 1))
+                self._json.put(_DUE, (following[0][0] if following else time, due[1] + 1, due[2]))
+
     def flush(self, *, entities: bool = True) -> None:
         """Write all changes to the store; those of `entities` are many at first, and each may change again soon."""
-        drained = [self._added.drain(), self._queue.drain(), *([self._entities.drain()] if entities else [])]
+        drained = [self._added.drain(), self._queue.drain()]
+        drained += [self._entities.drain(), self._json.drain()] if entities else []
         self._store.put_many({key: row for changed, _ in drained for key, row in changed.items()})
         self._store.forget_many([key for _, dropped in drained for key in dropped])
 
@@ -504,6 +368,10 @@ class HistoryState:
 
 def _key_of(transaction_id: str) -> str:
     return f"t:{transaction_id}"
+
+
+def _due_key(number: int) -> str:
+    return f"l:{number}"
 
 
 def _chunk_key(number: int) -> str:
