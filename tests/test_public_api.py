@@ -193,6 +193,7 @@ def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
         "MODELS",
         "BASE_URL",
         "STYLE",
+        "OPINION",
         "FALLBACK",
         "CACHE",
         "DURABILITY",

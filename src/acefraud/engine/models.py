@@ -122,6 +122,11 @@ class Tiered(AsksLess):
         return Tiered(self.agent, self._certainty)
 
     @property
+    def in_full(self) -> Agent:
+        """The agent that every case goes to if there is no tier."""
+        return self.agent
+
+    @property
     def without_tier(self) -> Agent:
         """The wrapped agent."""
         return self.agent.without_tier
@@ -158,9 +163,14 @@ class Witness(AsksLess):
         return Witness(self.agent, always=self._always)
 
     @property
-    def without_tier(self) -> Witness:
+    def in_full(self) -> Witness:
         """The witness that is asked about every case."""
-        return Witness(self.agent.without_tier, always=True)
+        return Witness(self.agent, always=True)
+
+    @property
+    def without_tier(self) -> Witness:
+        """The same; a witness has no first tier."""
+        return self.in_full
 
     async def assess(self, question: Question) -> Assessment:
         """Both views as one, with the usual weights, for the threshold alone."""
@@ -422,7 +432,7 @@ class Decider:
         node, most = self.options.node, self.options.n_bullets
         relied_on, calibration = ReliedOn.of(snapshot, node), snapshot.calibration(node)
         threshold = calibration.threshold if calibration else self.options.threshold
-        rule = snapshot.reviews.get(node)
+        rule, weighed = snapshot.reviews.get(node), getattr(agent, "with_weights", None)
         selector, failure = await self.selector_for(transactions, known, snapshot)
 
         def verdict_at(facts: Facts, odds: float) -> Verdict:
@@ -437,9 +447,9 @@ class Decider:
                 view = replace(view, verdict=policy.policy.verdict, reasons=(policy_reason(policy), *view.reasons))
             else:
                 question = Question(transaction.text, facts.facts, bullets, calibration)
-                if isinstance(agent, Witness):
+                if weighed is not None:
                     scale = snapshot.scale(node, scale_name(agent.model, combined=True)) or USUAL
-                    view = await agent.with_weights(question, scale, partial(verdict_at, facts.facts))
+                    view = await weighed(question, scale, partial(verdict_at, facts.facts))
                 else:
                     view = await _view(agent, question)
                     view = calibrated(view, snapshot.scale(node, view.model), threshold)

@@ -81,7 +81,8 @@ def fit_witness(said: Sequence[Said], base_rate: float | None = None) -> OddsSca
     best = min(found, key=lambda each: each.loss)
     counted = found if best.weights[2] > 0 else without
     shares = np.array([exp(best.loss - each.loss) for each in counted])
-    level, engine, slope = ((shares / shares.sum()) @ np.array([each.weights for each in counted])).round(6).tolist()
+    weights = np.array([each.weights for each in counted]) * (shares / shares.sum())[:, None]
+    level, engine, slope = weights.sum(axis=0).round(6).tolist()
     return OddsScale(level=level, slope=slope, cases=len(y), engine=engine)
 
 
@@ -99,7 +100,7 @@ class _Fitted(NamedTuple):
         loss = _PRICE * sum(_WAYS[centre])
         for out in range(_FOLDS):
             level, *weights = _weights(x[fold != out], y[fold != out], shift, centre, strength)
-            loss += _loss(level + x[fold == out] @ weights + shift, y[fold == out])
+            loss += _loss(level + (x[fold == out] * weights).sum(axis=1) + shift, y[fold == out])
         return cls(_weights(x, y, shift, centre, strength), loss)
 
 

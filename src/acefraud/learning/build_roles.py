@@ -96,11 +96,7 @@ class Roles(ShortRepr):
 
     def without_tier(self) -> Roles:
         """The same roles without a first tier: every case goes to the model."""
-        if self.tier is None:
-            return self
-        return replace(
-            self, agent=self.tier.without_tier if isinstance(self.tier, Witness) else self.tier.agent, tier=None
-        )
+        return self if self.tier is None else replace(self, agent=self.tier.in_full, tier=None)
 
     async def close(self) -> None:
         """Close the connections."""

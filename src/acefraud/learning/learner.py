@@ -17,7 +17,6 @@ from acefraud.core.transaction import Case
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import quoted
-from acefraud.engine.models import Witness
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.parts import PartedHistory
 from acefraud.errors import ConfigurationError
@@ -168,10 +167,11 @@ class Learner(Hearing):
         learnt from it. If the cases were drawn by their label, `base_rate` says how common fraud really is.
         """
         model = getattr(self.agent, "without_tier", self.agent)
-        parts = [cases[first::_HELD_OUT] for first in range(_HELD_OUT)] if isinstance(model, Witness) else [cases]
+        count = _HELD_OUT if hasattr(model, "with_weights") else 1
+        parts = [cases[first::count] for first in range(count)]
         decided: list[tuple[Decision, bool]] = []
         for part in filter(len, parts):
-            snapshot = self._learnt_without(part) if len(parts) > 1 else self.playbook.snapshot()
+            snapshot = self._learnt_without(part) if count > 1 else self.playbook.snapshot()
             decisions = await self._decider.decide([case.transaction for case in part], snapshot, model)
             decided += zip(decisions, (case.is_fraud for case in part), strict=True)
         self._reviewer.odds.fit(decided, base_rate)
