@@ -123,6 +123,7 @@ def ratios(engine: float, model: float, count: int) -> list[float]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("engine", "model"), [(1.0, 1.0), (1.2, 0.0), (0.3, 1.2), (0.5, 0.5)])
 def test_together_they_are_hardly_ever_worse_than_the_better_one(engine: float, model: float) -> None:
     found = ratios(engine, model, 240)
